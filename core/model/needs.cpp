@@ -64,14 +64,31 @@ std::size_t way_on(const Needs& needs, std::string_view device) {
   return 0;
 }
 
+namespace {
+
+/// Other GPUs take the place of all that were asked for.
+void change_amounts(Resources& amounts, const Resources& change, bool takes_gpus) {
+  if (takes_gpus && change.gpus() != Amount{}) set_gpus(amounts, {});
+  for (const auto& [name, amount] : change.entries()) {
+    if (takes_gpus || !name.starts_with(kAnyGpu)) amounts.set(name, amount);
+  }
+}
+
+}  // namespace
+
 Needs changed(Needs needs, const NeedsChange& change) {
-  for (const auto& [name, amount] : change.amounts.entries()) needs.amounts.set(name, amount);
-  // Cpus are what ways differ by.
-  if (!needs.device->instead.empty())
-    for (Resources& other : needs.device.edit().instead) {
-      for (const auto& [name, amount] : change.amounts.entries())
-        if (name != kCpus) other.set(name, amount);
-    }
+  const auto has_gpus = [](const Resources& way) { return way.gpus() != Amount{}; };
+  const std::vector<Resources>& ways = needs.device->instead;
+  // A way on cpus alone stays one.
+  const bool some_have = has_gpus(needs.amounts) || std::any_of(ways.begin(), ways.end(), has_gpus);
+  change_amounts(needs.amounts, change.amounts, !some_have || has_gpus(needs.amounts));
+  if (!ways.empty()) {
+    // Cpus are what ways differ by.
+    Resources beside_cpus = change.amounts;
+    beside_cpus.set(kCpus, {});
+    for (Resources& other : needs.device.edit().instead)
+      change_amounts(other, beside_cpus, !some_have || has_gpus(other));
+  }
   if (change.time) needs.time = change.time;
   if (!needs.guess) return needs;
   // What is said now is guessed no longer.
@@ -80,6 +97,7 @@ Needs changed(Needs needs, const NeedsChange& change) {
     needs.guess->memory_asked = {};
   }
   if (change.time) needs.guess->time = false;
+  if (change.amounts.gpus() != Amount{}) needs.guess->gpus = false;
   if (!needs.guess->memory && !needs.guess->time && !needs.guess->gpus) needs.guess.reset();
   return needs;
 }
@@ -106,6 +124,7 @@ bool gets_less(const Needs& before, const Needs& after) {
     return now < old;
   };
   if (is_less(kCpus) || is_less(kMemory) || is_less(kDisk)) return true;
+  if (after.amounts.gpus() < before.amounts.gpus()) return true;
   return after.time && (!before.time || *after.time < *before.time);
 }
 

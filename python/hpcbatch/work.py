@@ -207,8 +207,8 @@ class Submission:
         return self._client.release(self)
 
     def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`: with these
-        needs from now on."""
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`, `gpus`: with
+        these needs from now on."""
         return self._client.retry(self, failed_only=failed_only, failures=failures, **needs)
 
 
@@ -461,8 +461,8 @@ class Client:
         failures: Iterable[str] = (),
         **needs: object,
     ) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`: with these
-        needs from now on."""
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`, `gpus`: with
+        these needs from now on."""
         body: dict[str, Any] = {"ids": _ids(ids)}
         if failed_only:
             body["failed_only"] = True

@@ -40,6 +40,28 @@ TEST(NeedsTest, LessIsWhatATaskMightNotDoWith) {
   NeedsChange cpus;
   cpus.amounts.set(kCpus, Amount::of(1));
   EXPECT_TRUE(with(cpus));
+  needs.amounts.set("gpus/v100", Amount::of(2));
+  NeedsChange gpus;
+  gpus.amounts.set("gpus/a100", Amount::of(1));
+  EXPECT_TRUE(with(gpus));
+  gpus.amounts.set("gpus/a100", Amount::of(2));
+  EXPECT_FALSE(with(gpus)) << "of another kind";
+}
+
+TEST(NeedsTest, OtherGpusTakeThePlaceOfThoseBefore) {
+  NeedsChange change;
+  change.amounts.set("gpus/a100", Amount::of(2));
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(4));
+  EXPECT_EQ(changed(needs, change).amounts.get("gpus/a100"), Amount::of(2)) << "had none";
+  needs.amounts.set("gpus/k80|v100", Amount::of(1));
+  Resources cpus_alone;
+  cpus_alone.set(kCpus, Amount::of(16));
+  needs.device.edit().instead = {cpus_alone};
+  const Needs after = changed(needs, change);
+  EXPECT_EQ(after.amounts.gpus(), Amount::of(2));
+  EXPECT_EQ(after.amounts.get("gpus/a100"), Amount::of(2));
+  EXPECT_EQ(after.device->instead.front(), cpus_alone) << "a way without stays one";
 }
 
 TEST(Classes, RoundUpByLittle) {

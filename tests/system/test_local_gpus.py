@@ -111,6 +111,19 @@ def test_a_program_that_fails_with_its_gpu_costs_the_user_nothing():
         assert site.show(own)["run_s"] < 0.5, "the look at its GPU is no time of its own"
 
 
+def test_a_retry_may_have_other_gpus():
+    with GpuSite() as site:
+        two = 'test "$HPCBATCH_GPUS" != "${HPCBATCH_GPUS#*,}"'
+        one = site.submit("--gpus", "1", "--cpus", "0.25", "--retries", "0", "--", "sh", "-c", two)
+        assert site.wait(one) == 1
+        for gpus, refusal in ("h100", "no shape has a GPU of kind 'h100'"), ("0", "not none"), ("2.5", "--gpus"):
+            refused = site.verb("retry", one, "--gpus", gpus)
+            assert refused.code != 0 and refusal in refused.err, (gpus, refused)
+        assert "1 task queued again" in site.ok("retry", one, "--gpus", "a100:2")
+        assert site.wait(one) == 0
+        assert site.show(one)["needs"]["gpus"] == {"a100": 2}
+
+
 def test_kinds_of_one_node_are_told_apart():
     shapes = [{"name": "gpu", "cpus": 8, "memory": "4G", "gpus": {"a100": 2, "v100": 2}}]
     with GpuSite(kinds=("v100:2:16384:7.0", "a100:2:40960:8.0"), shapes=shapes) as site:

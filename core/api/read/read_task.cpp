@@ -419,12 +419,18 @@ std::vector<std::string_view> keys_that_are_read() {
 NeedsChange read_needs_change(const json::value& value) {
   Reading reading;
   for (const auto& [key, said] : map_of(value, "'needs'", " of what is to change")) {
-    if (key != "cpus" && key != "memory" && key != "disk" && key != "time")
-      throw BadRequest(fmt::format("'needs' has '{}'; cpus, memory, disk and time can be changed",
-                                   std::string_view(key)));
+    if (key != "cpus" && key != "memory" && key != "disk" && key != "time" && key != "gpus")
+      throw BadRequest(
+          fmt::format("'needs' has '{}'; cpus, memory, disk, time and gpus can be changed",
+                      std::string_view(key)));
     readers().at(std::string_view(key))(said, fmt::format("'needs.{}'", std::string_view(key)),
                                         reading);
   }
+  if (reading.task.says_gpus && reading.task.array.needs.amounts.gpus() == Amount{})
+    throw BadRequest("'needs.gpus': a retry may have other GPUs, not none; submit it anew");
+  if (reading.task.gpu_terms.any())
+    throw BadRequest(
+        "'needs.gpus': a retry names kinds, as a100|h100, not their memory or capability");
   return {reading.task.array.needs.amounts, reading.task.array.needs.time};
 }
 

@@ -131,7 +131,7 @@ struct ChangeCommand {
   bool failed_only{false};            ///< of a retry
   std::vector<std::string> failures;  ///< of a retry: only those that failed so
   std::optional<double> cpus;         ///< what a retry says anew
-  std::string memory, disk, time;
+  std::string memory, disk, time, gpus;
   bool json{false};
 };
 struct ListCommand {

@@ -55,6 +55,11 @@ void add_gpus(const std::string& text, Asked& asked) {
 template void add_gpus(const std::string& text, WorkOptions& asked);
 template void add_gpus(const std::string& text, WayOption& asked);
 
+std::string checked_gpus(const std::string& text) {
+  parse_gpus(text);
+  return text;
+}
+
 std::string checked_capability(const std::string& text) {
   if (!parse_capability(text))
     throw std::invalid_argument("'" + text + "' is no compute capability of CUDA, as 8.0");

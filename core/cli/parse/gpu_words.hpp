@@ -11,6 +11,8 @@ namespace hpcbatch::detail {
 /// std::invalid_argument.
 template <class Asked>
 void add_gpus(const std::string& text, Asked& asked);
+/// A value of `--gpus` as it is.  Throws std::invalid_argument.
+std::string checked_gpus(const std::string& text);
 /// `8.0`.  Throws std::invalid_argument.
 std::string checked_capability(const std::string& text);
 /// `gpus=a100:2,cpus=4`.  Throws std::invalid_argument.

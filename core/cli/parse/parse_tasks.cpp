@@ -1,6 +1,7 @@
 // The verbs that name tasks by their ids.
 #include "cli/parse/ending_words.hpp"
 #include "cli/parse/flags.hpp"
+#include "cli/parse/gpu_words.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"
@@ -58,6 +59,10 @@ void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
       verb, "--time", "DURATION",
       [command](const std::string& t) { command->time = checked_duration(t); },
       "with so much time from now on, as 2h");
+  add_value(
+      verb, "--gpus", "N|KIND:N",
+      [command](const std::string& t) { command->gpus = checked_gpus(t); },
+      "with such GPUs from now on in place of those before, as 2, a100 or 'a100|h100:2'");
 }
 
 void add_change(CLI::App& app, Command& into, const char* name, const char* description,

@@ -86,8 +86,10 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   json::object request;
   json::object needs;
   if (command.cpus) needs["cpus"] = *command.cpus;
-  for (const auto& [key, value] :
-       {std::pair{"memory", &command.memory}, {"disk", &command.disk}, {"time", &command.time}}) {
+  for (const auto& [key, value] : {std::pair{"memory", &command.memory},
+                                   {"disk", &command.disk},
+                                   {"time", &command.time},
+                                   {"gpus", &command.gpus}}) {
     if (!value->empty()) needs[key] = *value;
   }
   if (!needs.empty()) request["needs"] = std::move(needs);
