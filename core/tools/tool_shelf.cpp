@@ -73,6 +73,13 @@ std::vector<std::string> ToolShelf::known_names() const {
 }
 
 Result<ToolShelf::Shelved*> ToolShelf::look_up(const std::string& name) {
+  if (name.find('/') != std::string::npos || name.ends_with(kEnding)) {
+    return rejected(
+        fmt::format("'{}' is a file; say the tool's name, '{}': it is looked for in {}, "
+                    "and in the folders of tool_path in the configuration",
+                    show_text(name), show_text(std::filesystem::path(name).stem().string()),
+                    fmt::join(directories_, ", ")));
+  }
   if (!is_word(name)) return rejected(fmt::format("'{}' is no name of a tool", show_text(name)));
   for (const std::string& directory : directories_) {
     const std::string path = fmt::format("{}/{}{}", directory, name, kEnding);

@@ -43,3 +43,5 @@ def test_a_bound_comes_from_ten_waits_and_outlives_the_engine(shared):
 def test_a_shape_that_is_not_there(shared):
     refused = shared.verb("waits", "nowhere")
     assert refused.code == 2 and "there is no shape 'nowhere'" in refused.err and refused.out == ""
+    mistyped = shared.verb("waits", "trian")
+    assert mistyped.code == 2 and "did you mean 'train'?" in mistyped.err, mistyped

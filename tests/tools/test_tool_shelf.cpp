@@ -89,6 +89,8 @@ TEST_F(ShelfTest, SaysWhatIsMissing) {
   ToolShelf shelf = this->shelf();
   EXPECT_THAT(shelf.find("segmentre").error().text, HasSubstr("did you mean 'segmenter'?"));
   EXPECT_THAT(shelf.check("b").error().text, HasSubstr("there is no plugin whisper"));
+  EXPECT_THAT(shelf.find("first/segmenter.yaml").error().text,
+              HasSubstr("is a file; say the tool's name, 'segmenter'"));
   for (const char* name : {"../first/segmenter", "/etc/passwd", "", ".", "Segmenter", "a b"}) {
     EXPECT_FALSE(shelf.find(name)) << name;
   }

@@ -5,6 +5,7 @@
 #include "cli/show/values.hpp"
 #include "cli/show/waits_table.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/spelling.hpp"
 
 #include <ctime>
 #include <string>
@@ -43,9 +44,11 @@ int show_waits(const WaitsCommand& command, const Session& session) {
   if (keep_of(waits, command) == 0 && !is_for_all) {
     const std::string asked = command.shape.empty() ? "" : "shape '" + command.shape + "'";
     const std::string where = command.site.empty() ? "" : "site '" + command.site + "'";
+    const std::string verb = nearest_spelling(command.shape, {"train", "eval"});
     throw CommandError(kExitUsage, "there is no " + asked +
                                        (asked.empty() || where.empty() ? "" : " at ") + where +
-                                       " (site and shape: " + names + ")");
+                                       " (site and shape: " + names + ")" +
+                                       (verb.empty() ? "" : "; did you mean '" + verb + "'?"));
   }
   if (command.json)
     print_json(waits);
