@@ -14,11 +14,19 @@ installed package within a second.  Python 3.8 or later.
 """
 
 import contextlib
+import functools
+import io
 import json
 import os
 import socket
 import sys
 import time
+
+
+# A file system's clock may be so far behind.
+_CLOCKS_APART_NS = 50_000_000
+# What is loaded may give itself other arguments.
+_PROGRAM = sys.argv[0]
 
 
 class Request:
@@ -27,16 +35,51 @@ class Request:
         self.stdout, self.stderr = _Stream(worker, self.id, "stdout"), _Stream(worker, self.id, "stderr")
 
 
-class _Stream:
+class _Stream(io.TextIOBase):
+    """Says what is written as a request's own, while there is one."""
+
+    encoding, errors = "utf-8", "surrogateescape"
+
     def __init__(self, worker, id, name):
-        self._worker, self._id, self._name = worker, id, name
+        super().__init__()
+        self._worker, self.id, self._name = worker, id, name
+        self.buffer = _Bytes(self)
+
+    def writable(self):
+        return True
 
     def write(self, text):
-        if text:
-            self._worker.say(id=self._id, **{self._name: text})
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if text and self.id is not None:
+            self._worker.say(id=self.id, **{self._name: text})
+        elif text:
+            sys.__stderr__.write(text)
         return len(text)
 
     def flush(self):
+        sys.__stderr__.flush()
+
+    def reconfigure(self, **_):
+        pass
+
+    def close(self):
+        pass  # others print yet
+
+
+class _Bytes(io.RawIOBase):
+    def __init__(self, text):
+        super().__init__()
+        self._text = text
+
+    def writable(self):
+        return True
+
+    def write(self, some):
+        self._text.write(bytes(some).decode("utf-8", "surrogateescape"))
+        return len(some)
+
+    def close(self):
         pass
 
 
@@ -57,7 +100,7 @@ class _Worker:
 
 def _loaded_files(installed_too):
     facts, library = {}, os.path.dirname(os.__file__) + os.sep
-    for name in [sys.argv[0]] + [getattr(module, "__file__", None) for module in list(sys.modules.values())]:
+    for name in [_PROGRAM] + [getattr(module, "__file__", None) for module in list(sys.modules.values())]:
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
             if installed_too or not (name.startswith(library) or "-packages/" in name):
                 facts[name] = None
@@ -66,25 +109,36 @@ def _loaded_files(installed_too):
     return facts
 
 
-def _one_by_one(model, answer, batch):
+def _one_by_one(model, answer, streams, batch):
     for request in batch:
-        with contextlib.redirect_stdout(request.stdout), contextlib.redirect_stderr(request.stderr):
-            try:
-                os.chdir(request.directory)
-                yield request, answer(model, request) or 0
-            except SystemExit as end:
-                is_text = end.code is not None and not isinstance(end.code, int)
-                yield request, (print(end.code, file=sys.stderr) or 1) if is_text else end.code or 0
-            except Exception:
-                sys.excepthook(*sys.exc_info())
-                yield request, 1
+        # The same all along: who keeps one, as a handler of `logging`, goes on with the requests that come.
+        for stream in streams:
+            stream.id = request.id
+        try:
+            os.chdir(request.directory)
+            code = answer(model, request) or 0
+        except SystemExit as end:
+            is_text = end.code is not None and not isinstance(end.code, int)
+            code = (print(end.code, file=sys.stderr) or 1) if is_text else end.code or 0
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+            code = 1
+        for stream in streams:
+            stream.id = None
+        yield request, code
 
 
 def serve(load, answer, together=False):
     worker = _Worker()
     worker.say(starting="loading")
+    if not together:
+        streams = sys.stdout, sys.stderr = _Stream(worker, None, "stdout"), _Stream(worker, None, "stderr")
     model = load()
     worker.say(ready=True)
+    if together:
+        answer_all = lambda batch: zip(batch, answer(model, batch))  # noqa: E731
+    else:
+        answer_all = functools.partial(_one_by_one, model, answer, streams)
     loaded, looked, modules = _loaded_files(True), time.monotonic(), len(sys.modules)
     for batch in worker.batches():
         is_due = time.monotonic() - looked > 1
@@ -92,7 +146,10 @@ def serve(load, answer, together=False):
             worker.say(renew=True)
             continue
         looked = time.monotonic() if is_due else looked
-        for request, code in zip(batch, answer(model, batch)) if together else _one_by_one(model, answer, batch):
+        began = time.time_ns() - _CLOCKS_APART_NS
+        for request, code in answer_all(batch):
             worker.say(id=request.id, exit=int(code or 0) & 255)
         if len(sys.modules) != modules:
-            loaded, modules = {**_loaded_files(True), **loaded}, len(sys.modules)
+            # What was written meanwhile may have been loaded before it was.
+            new = {name: facts if facts and facts[0] < began else None for name, facts in _loaded_files(True).items()}
+            loaded, modules = {**new, **loaded}, len(sys.modules)
