@@ -48,6 +48,9 @@ class Refused(Error):
         super().__init__(text)
         self.status = status
 
+    def __reduce__(self):
+        return type(self), (self.status, str(self))
+
 
 def user_name():
     """As the command line calls who submits: by the uid, as cron sets no USER; of one who is in no list of users by that."""
@@ -165,13 +168,30 @@ class UnixConnection(http.client.HTTPConnection):
                 os.close(folder)
 
 
+class _OfThread(threading.local):
+    """A thread's connection. A process that was forked has its own: on one they would hear each other's answers."""
+
+    def __init__(self):
+        self._owner, self._connection = os.getpid(), None
+
+    @property
+    def connection(self):
+        if self._owner != os.getpid():
+            self.connection = None
+        return self._connection
+
+    @connection.setter
+    def connection(self, connection):
+        self._owner, self._connection = os.getpid(), connection
+
+
 class Client:
     """`timeout`: seconds for an answer to a request that does not wait for anything by itself."""
 
     def __init__(self, path=None, timeout=60.0):
         self.path = path or socket_path()
         self._timeout = timeout
-        self._local = threading.local()
+        self._local = _OfThread()
         self._waiting = set()  # connections that wait for an answer
         self.home = None  # the engine's state directory, once it has said so
         self._of_age = None  # what is said of an engine that is older than this package

@@ -95,6 +95,9 @@ class Failed(Error):
         super().__init__(text)
         self.counts = counts
 
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.counts)
+
 
 def _given(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
@@ -131,8 +134,10 @@ def _item_of(facts: Mapping[str, Any]) -> str | None:
     return facts.get("item") if exact is None else base64.b64decode(exact).decode("utf-8", "surrogateescape")
 
 
-def _ids(ids: str | Submission | Iterable[str | Submission]) -> list[str]:
-    if isinstance(ids, (str, Submission)):
+def _ids(ids: str | int | Submission | Iterable[str | Submission] | None) -> list[str]:
+    if ids is None:
+        return []
+    if isinstance(ids, (str, int, Submission)):
         ids = [ids]
     return [str(one) for one in ids]
 
@@ -141,6 +146,22 @@ def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
     text = os.fspath(path)
     is_items = items_are_paths and text.startswith("{") and not text.startswith(("{#}", "{/}", "{/.}"))
     return text if text == "none" or is_items else os.path.join(directory, text)
+
+
+def _word(value: object) -> str:
+    """As a command has it: of a path or bytes what the file system would be given."""
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
+    if value is None:
+        raise Error("None is no word of a command, nor an item; leave it out, or write it as a text")
+    return str(value)
+
+
+def _cell(value: object) -> object:
+    """Of a mapping. What JSON would round, or has not, goes as a text."""
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**63):
+        return value
+    return value if isinstance(value, (dict, list, tuple)) else _word(value)
 
 
 def _has_paths(items: Iterable[Any]) -> bool:
@@ -280,11 +301,13 @@ class Client:
         if isinstance(command, (str, bytes)):
             raise Error(f"a command is a list of words: ['sh', '-c', {command!r}] where a shell is meant")
         directory = os.getcwd()
+        if isinstance(items, (str, bytes)):
+            raise Error(f"items is a list of them: [{items!r}] where one is meant")
         rows = None if items is None else [self._row(one) for one in items]
         own = _has_paths(rows or [])
         base = directory if cwd is None else _absolute(cwd, directory, own)
         task = _given(
-            command=None if command is None else [os.fspath(word) for word in command],
+            command=None if command is None else [_word(word) for word in command],
             tool=tool,
             parameters=None if parameters is None else dict(parameters),
             items=rows,
@@ -330,12 +353,10 @@ class Client:
     @staticmethod
     def _row(item: Item) -> str | list[str] | dict[str, object]:
         if isinstance(item, Mapping):
-            return {str(name): value for name, value in item.items()}
-        if isinstance(item, (str, int, float)):
-            return str(item)
-        if isinstance(item, os.PathLike):
-            return os.fspath(item)
-        return [str(value) for value in item]
+            return {str(name): _cell(value) for name, value in item.items()}
+        if item is None or isinstance(item, (str, bytes, int, float, os.PathLike)):
+            return _word(item)
+        return [_word(value) for value in item]
 
     def counts(self, ids: str | Submission | Iterable[str | Submission]) -> Counts:
         """How they stand now."""
