@@ -4,7 +4,7 @@
     python call_worker.py PREPARATION CALLS RESULTS    the calls of one task; CALLS is base64, or @FILE
 
 PREPARATION is the base64 of a pickled dict: `path` (sys.path), `directory`, `main` (as multiprocessing's spawn names it, or
-None), `by_value` (cloudpickle), `initializer` (pickled, or None).  CALLS are a pickled list of pickled (function, args, kwargs),
+None), `by_value` (cloudpickle), `initializer` (pickled, or None), `argv` (sys.argv), `umask`.  CALLS are a pickled list of pickled (function, args, kwargs),
 RESULTS the file for a pickled list of (seconds, pickled (is_good, value, traceback)), in the same order.  Exit: 0 whatever the
 calls did, 1 where they could not be made or told.
 """
@@ -31,6 +31,9 @@ def prepare(preparation):
     """Makes this process one that can take the calls of who made the preparation: what pickles their results, and where they run."""
     said = pickle.loads(base64.b64decode(preparation))
     sys.path[:] = said["path"]
+    sys.argv[:] = said["argv"]
+    if said["umask"] is not None:
+        os.umask(said["umask"])
     if said["main"]:
         from multiprocessing import process, spawn
 
@@ -43,10 +46,25 @@ def prepare(preparation):
         import cloudpickle
 
         dumps = cloudpickle.dumps
+    with contextlib.suppress(FileNotFoundError):  # a site may not see it
+        os.chdir(said["directory"])
     if said["initializer"]:
         function, args = pickle.loads(said["initializer"])
         function(*args)
     return dumps, said["directory"]
+
+
+def read_back(pickled, answer):
+    """An exception that is made from other arguments than it is given cannot be read where it goes: then its text goes instead."""
+    try:
+        if isinstance(pickle.loads(pickled)[1], BaseException):
+            return pickled
+        why = "it comes back as something else"
+    except BaseException as error:
+        why = error
+    raised = answer[1]
+    text = f"a call raised {type(raised).__qualname__}: {raised} (the exception itself cannot be read back: {why})"
+    return pickle.dumps((False, pickle.UnpicklingError(text), answer[2]), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def result_of(call, dumps):
@@ -64,7 +82,8 @@ def result_of(call, dumps):
         error.__traceback__ = None
         answer = (False, error, text)
     try:
-        return dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
+        pickled = dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
+        return pickled if answer[0] else read_back(pickled, answer)
     except Exception as error:
         what = "its result" if answer[0] else f"what it raised ({answer[1]!r})"
         refusal = pickle.PicklingError(f"{what} cannot be pickled: {error}")

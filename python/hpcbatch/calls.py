@@ -40,6 +40,9 @@ class CallFailed(Error):
         self.task = task
         self.failure = failure
 
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.task, self.failure)
+
 
 class _RemoteTraceback(Exception):
     def __init__(self, text: str) -> None:
@@ -225,7 +228,10 @@ class Calls:
         self._number += len(groups)
         try:
             tasks = [self._task_of(group, number) for group, number in zip(groups, numbers)]
-        except OSError as error:
+        except Exception as error:
+            # What was half written would be taken for the calls of those that come next.
+            for number in numbers:
+                self._forget_files(number)
             return self._refused(groups, error)
         body = _client.submit_of(self._name, tasks, f"calls-{uuid.uuid4().hex}", self._directory, self._environment, self._umask)
         with self._feed:
@@ -235,7 +241,7 @@ class Calls:
                 except _client.EngineAway:
                     self._revive()
                     ids = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
-            except Error as error:
+            except Exception as error:
                 return self._refused(groups, error)
             for group, number, task in zip(groups, numbers, ids):
                 for call in group:
@@ -284,26 +290,31 @@ class Calls:
             else:
                 self._settle(group[0].future, error=self._failure(task, event))
         finally:
-            for kind in ("calls", "results"):
-                with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(self._folder.path, f"{number}.{kind}"))
+            self._forget_files(number)
+
+    def _forget_files(self, number: str) -> None:
+        for kind in ("calls", "results"):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self._folder.path, f"{number}.{kind}"))
 
     def _read(self, group: list[Call], number: str, task: str) -> None:
         path = os.path.join(self._folder.path, f"{number}.results")
         try:
             with open(path, "rb") as file:
                 results = pickle.load(file)
-        except Exception as error:
+        except BaseException as error:
             results = [(0.0, error)] * len(group)
         with self._changed:
             for call, (seconds, _) in zip(group, results):
                 self._pace.ended(call.name, seconds)
         for call, (_, answer) in zip(group, results):
             try:
-                if isinstance(answer, Exception):
+                if isinstance(answer, BaseException):
                     raise answer
                 is_good, value, text = pickle.loads(answer)
-            except Exception as error:
+                if not is_good and not isinstance(value, BaseException):
+                    raise TypeError(f"what it raised came back as {value!r}, which is no exception")
+            except BaseException as error:  # also a SystemExit of what it unpickles: others are waited for
                 broken = CallFailed(f"the result of task {task} cannot be read from {path}: {error}", task, "result")
                 broken.__cause__ = error
                 self._settle(call.future, error=broken)

@@ -7,8 +7,8 @@
         table = list(executor.map(score, rows, chunksize=100))
 
 A call is a task, or shares one with others as quick: it waits for a pilot, has its needs and limits, is shown by `hpcbatch list`,
-and goes on while the engine is restarted. Calls run in workers that live as long as their pilot and keep what they have
-imported, as those of ProcessPoolExecutor do. What is pickled must be found where it runs; with `cloudpickle` installed lambdas,
+and goes on while the engine is restarted. Calls run in workers that are this program's alone and keep what they have imported, as
+those of ProcessPoolExecutor do. What is pickled must be found where it runs; with `cloudpickle` installed lambdas,
 closures and what `__main__` defines go along by value. A call whose worker dies is tried again: it should bear to run twice.
 """
 
@@ -19,11 +19,14 @@ import base64
 import concurrent.futures
 import contextlib
 import dataclasses
+import datetime
 import functools
 import hashlib
 import importlib
 import itertools
+import math
 import multiprocessing.process
+import operator
 import os
 import pickle
 import re
@@ -37,6 +40,7 @@ from typing import Any
 from . import client as _client
 from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls
+from .walltime import walltime_s
 
 __all__ = ["CallFailed", "Executor"]
 
@@ -44,6 +48,20 @@ __all__ = ["CallFailed", "Executor"]
 _LONGEST_WORD = 64 << 10
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_worker.py")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class _Program:
+    """This process: another one, be it of the same script, has workers of its own."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.token = uuid.uuid4().hex
+
+
+_program = _Program()
+os.register_at_fork(after_in_child=_program.renew)
 
 
 def value_pickler() -> Any:
@@ -80,8 +98,56 @@ def _seconds(time: str | float) -> float | None:
     """Of a time as the command line takes it; None for what only the engine may judge."""
     if isinstance(time, (int, float)):
         return float(time)
+    if re.fullmatch(r"\d+(\.\d+)?", time):
+        return float(time)
+    with contextlib.suppress(ValueError):
+        return walltime_s(time)
     pieces = re.findall(r"(\d+(?:\.\d+)?)([smhd])", time)
     return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if "".join(map("".join, pieces)) == time else None
+
+
+def _number(word: str, value: Any) -> Any:
+    """As JSON has them; numpy's are numbers too."""
+    if not isinstance(value, (bool, str, bytes)):
+        if hasattr(value, "__index__"):
+            return operator.index(value)
+        if hasattr(value, "__float__"):
+            if not math.isfinite(number := float(value)):
+                raise ValueError(f"{word} cannot be {number}")
+            return number
+    raise TypeError(f"{word} is a number, not {value!r}")
+
+
+def _number_or_text(word: str, value: Any) -> Any:
+    return str(value) if isinstance(value, str) else _number(word, value)
+
+
+def _text(word: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{word} is a text, not {value!r}")
+    return value
+
+
+def _texts(word: str, values: Any) -> list[str]:
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{word} is a list of texts: [{values!r}]")
+    return [_text(word, value) for value in values]
+
+
+def _gpus(word: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_text(word, kind): _number_or_text(word, count) for kind, count in value.items()}
+    return _number_or_text(word, value)
+
+
+def _environment(word: str, value: Any) -> dict[str, str]:
+    return {_text(word, name): os.fsdecode(text) for name, text in dict(value).items()}
+
+
+def _time(value: Any) -> Any:
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    return value if value is None or isinstance(value, str) else _number("time", value)
 
 
 class _Chunk:
@@ -185,12 +251,14 @@ class Executor(concurrent.futures.Executor):
         self._is_warm = warm
         self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)
-        asked = {"cpus": cpus, "memory": memory, "site": site, "gpus": gpus, "retries": retries,
-                 "tags": None if tags is None else list(tags), "env": None if env is None else dict(env)}
-        needs = {word: value for word, value in asked.items() if value is not None}
+        asked = {"cpus": (cpus, _number_or_text), "memory": (memory, _number_or_text), "site": (site, _text), "gpus": (gpus, _gpus),
+                 "retries": (retries, _number), "tags": (tags, _texts), "env": (env, _environment)}
+        needs = {word: read(word, value) for word, (value, read) in asked.items() if value is not None}
+        memory, env, time = needs.get("memory"), needs.get("env"), _time(time)
         if warm:
-            # Whoever prepares the same may use the same workers.
-            own = hashlib.sha256(f"{sys.executable}\0{preparation}\0{memory}\0{sorted((env or {}).items())}".encode()).hexdigest()[:12]
+            # What prepares the same in this program uses the same workers; what an initializer reads may be other than before.
+            whose = _program.token if initializer is None else uuid.uuid4().hex
+            own = hashlib.sha256(f"{whose}\0{preparation}\0{memory}\0{sorted((env or {}).items())}".encode()).hexdigest()[:12]
             needs["service"] = {"name": f"python-{own}", "kind": "answer", "command": [sys.executable, _WORKER, "--serve", preparation]}
             if memory is not None:
                 needs["service"]["memory"] = memory
@@ -203,6 +271,7 @@ class Executor(concurrent.futures.Executor):
         self._calls = Calls(engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, recipe)
         self._closing = threading.Lock()
         self._is_closed = False
+        self._process = os.getpid()
         self._on_death = weakref.finalize(self, self._calls.close)
         self._on_death.atexit = False
         _living.add(self)
@@ -214,12 +283,16 @@ class Executor(concurrent.futures.Executor):
             "directory": os.getcwd(),
             "main": None if by_value else _main_as_spawn_names_it(),
             "by_value": by_value,
+            "argv": [str(word) for word in sys.argv],
+            "umask": _client.own_umask(),
             "initializer": None if initializer is None else self._pickler.dumps((initializer, initargs)),
         }
         return base64.b64encode(pickle.dumps(said)).decode()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Queues `fn(*args, **kwargs)`. What cannot be pickled is the future's exception."""
+        if self._process != os.getpid():
+            raise RuntimeError("an Executor does not go along when a process is forked: make one in the child")
         with self._closing:
             if self._is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")

@@ -15,13 +15,16 @@ The options are those of `hpcbatch.Executor`. Results of calls that others are h
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, overload
 
+from .calls import CallFuture
 from .executor import Executor, value_pickler
 from .progress import Bar
 
@@ -32,10 +35,19 @@ _executors: dict[str, Executor] = {}
 _making = threading.Lock()
 
 
+def _forked() -> None:
+    """Another thread may have held it."""
+    global _making
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def _executor(options: dict[str, Any]) -> Executor:
-    """One for all functions with the same options: they share workers."""
+    """One for all functions of this process with the same options: they share workers."""
     with _making:
-        key = repr(sorted(options.items()))
+        key = f"{os.getpid()} {sorted(options.items())!r}"
         if key not in _executors:
             _executors[key] = Executor(**options)
         return _executors[key]
@@ -94,6 +106,40 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
         return asyncio.wrap_future(self).__await__()
 
 
+# What waits, and for what.
+_open: dict[_Later, list[concurrent.futures.Future[Any]]] = {}
+_turns = threading.local()
+
+
+def _in_turn(act: Callable[[], None]) -> None:
+    """Now, or after what this thread is about: where one of a long chain fails, the next would be told from within its end."""
+    waiting = getattr(_turns, "waiting", None)
+    if waiting is not None:
+        waiting.append(act)
+        return
+    _turns.waiting = waiting = [act]
+    try:
+        while waiting:
+            waiting.pop(0)()
+    finally:
+        _turns.waiting = None
+
+
+def _hand_in_all() -> None:
+    """At the end of the program, before executors are closed: what waits for calls of ours is handed in yet."""
+    while True:
+        with _making:
+            ours = [later for later, awaited in _open.items()
+                    if all(one.done() or isinstance(one, (CallFuture, _Later)) for one in awaited)]
+        if not ours:
+            return
+        concurrent.futures.wait(ours, timeout=_LONGEST_LOOK_S)
+
+
+# Later than the executors' own, and so before it: they are called in reverse.
+getattr(threading, "_register_atexit", atexit.register)(_hand_in_all)
+
+
 def _futures_in(value: Any) -> list[concurrent.futures.Future[Any]]:
     """`value` itself, or what a list, a tuple or a dictionary has."""
     if isinstance(value, concurrent.futures.Future):
@@ -124,6 +170,9 @@ class Function:
         self.here = function
         self.options = options
 
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else _Bound(self, instance)
+
     def __reduce__(self) -> Any:
         # A worker imports the module and finds this object under the name of the function; what it cannot import goes by value.
         if value_pickler() and (self.here.__module__ == "__main__" or "<locals>" in self.here.__qualname__):
@@ -147,6 +196,9 @@ class Function:
                 left -= 1
                 if left:
                     return
+            _in_turn(begin)
+
+        def begin() -> None:
             if later.cancelled():
                 return
             try:
@@ -155,9 +207,24 @@ class Function:
             except BaseException as error:  # of a call that it waits for, or that cannot be handed in
                 later.fail(error)
 
+        with _making:
+            _open[later] = awaited
+        later.add_done_callback(lambda _: _open.pop(later, None))
         for future in awaited:
             future.add_done_callback(ended)
         return later
+
+
+class _Bound:
+    """A method: its object goes along."""
+
+    def __init__(self, function: Function, instance: object) -> None:
+        functools.update_wrapper(self, function.here)
+        self._function, self._instance = function, instance
+        self.here = functools.partial(function.here, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        return self._function(self._instance, *args, **kwargs)
 
 
 class _Run:
@@ -186,6 +253,8 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 def gather(*futures: concurrent.futures.Future[Any], progress: bool | None = None) -> list[Any]:
     """Their results in this order; raises what the first of them that failed has raised. `progress` as for `Client.wait`."""
+    if len(futures) == 1 and not isinstance(futures[0], concurrent.futures.Future):
+        futures = tuple(futures[0])
     bar = Bar("calls", progress)
     try:
         for future in futures:
