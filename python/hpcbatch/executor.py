@@ -19,14 +19,11 @@ import base64
 import concurrent.futures
 import contextlib
 import dataclasses
-import datetime
 import functools
 import hashlib
 import importlib
 import itertools
-import math
 import multiprocessing.process
-import operator
 import os
 import pickle
 import re
@@ -38,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import client as _client
+from . import values as _values
 from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls
 from .walltime import walltime_s
@@ -104,50 +102,6 @@ def _seconds(time: str | float) -> float | None:
         return walltime_s(time)
     pieces = re.findall(r"(\d+(?:\.\d+)?)([smhd])", time)
     return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if "".join(map("".join, pieces)) == time else None
-
-
-def _number(word: str, value: Any) -> Any:
-    """As JSON has them; numpy's are numbers too."""
-    if not isinstance(value, (bool, str, bytes)):
-        if hasattr(value, "__index__"):
-            return operator.index(value)
-        if hasattr(value, "__float__"):
-            if not math.isfinite(number := float(value)):
-                raise ValueError(f"{word} cannot be {number}")
-            return number
-    raise TypeError(f"{word} is a number, not {value!r}")
-
-
-def _number_or_text(word: str, value: Any) -> Any:
-    return str(value) if isinstance(value, str) else _number(word, value)
-
-
-def _text(word: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{word} is a text, not {value!r}")
-    return value
-
-
-def _texts(word: str, values: Any) -> list[str]:
-    if isinstance(values, (str, bytes)):
-        raise TypeError(f"{word} is a list of texts: [{values!r}]")
-    return [_text(word, value) for value in values]
-
-
-def _gpus(word: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {_text(word, kind): _number_or_text(word, count) for kind, count in value.items()}
-    return _number_or_text(word, value)
-
-
-def _environment(word: str, value: Any) -> dict[str, str]:
-    return {_text(word, name): os.fsdecode(text) for name, text in dict(value).items()}
-
-
-def _time(value: Any) -> Any:
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    return value if value is None or isinstance(value, str) else _number("time", value)
 
 
 class _Chunk:
@@ -251,10 +205,11 @@ class Executor(concurrent.futures.Executor):
         self._is_warm = warm
         self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)
-        asked = {"cpus": (cpus, _number_or_text), "memory": (memory, _number_or_text), "site": (site, _text), "gpus": (gpus, _gpus),
-                 "retries": (retries, _number), "tags": (tags, _texts), "env": (env, _environment)}
+        asked = {"cpus": (cpus, _values.number_or_text), "memory": (memory, _values.number_or_text), "site": (site, _values.text),
+                 "gpus": (gpus, _values.gpus), "retries": (retries, _values.number), "tags": (tags, _values.texts),
+                 "env": (env, _values.environment)}
         needs = {word: read(word, value) for word, (value, read) in asked.items() if value is not None}
-        memory, env, time = needs.get("memory"), needs.get("env"), _time(time)
+        memory, env, time = needs.get("memory"), needs.get("env"), _values.seconds_or_text(time)
         if warm:
             # What prepares the same in this program uses the same workers; what an initializer reads may be other than before.
             whose = _program.token if initializer is None else uuid.uuid4().hex

@@ -30,6 +30,7 @@ from typing import Any, Union
 from . import client as _client
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
+from .values import row_of, word_of
 
 __all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait"]
 
@@ -146,22 +147,6 @@ def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
     text = os.fspath(path)
     is_items = items_are_paths and text.startswith("{") and not text.startswith(("{#}", "{/}", "{/.}"))
     return text if text == "none" or is_items else os.path.join(directory, text)
-
-
-def _word(value: object) -> str:
-    """As a command has it: of a path or bytes what the file system would be given."""
-    if isinstance(value, (str, bytes, os.PathLike)):
-        return os.fsdecode(value)
-    if value is None:
-        raise Error("None is no word of a command, nor an item; leave it out, or write it as a text")
-    return str(value)
-
-
-def _cell(value: object) -> object:
-    """Of a mapping. What JSON would round, or has not, goes as a text."""
-    if value is None or isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**63):
-        return value
-    return value if isinstance(value, (dict, list, tuple)) else _word(value)
 
 
 def _has_paths(items: Iterable[Any]) -> bool:
@@ -303,11 +288,11 @@ class Client:
         directory = os.getcwd()
         if isinstance(items, (str, bytes)):
             raise Error(f"items is a list of them: [{items!r}] where one is meant")
-        rows = None if items is None else [self._row(one) for one in items]
+        rows = None if items is None else [row_of(one) for one in items]
         own = _has_paths(rows or [])
         base = directory if cwd is None else _absolute(cwd, directory, own)
         task = _given(
-            command=None if command is None else [_word(word) for word in command],
+            command=None if command is None else [word_of(word) for word in command],
             tool=tool,
             parameters=None if parameters is None else dict(parameters),
             items=rows,
@@ -349,14 +334,6 @@ class Client:
             self._name, [task], key or f"once-{uuid.uuid4().hex}", directory, _client.handed_on(), _client.own_umask()
         )
         return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
-
-    @staticmethod
-    def _row(item: Item) -> str | list[str] | dict[str, object]:
-        if isinstance(item, Mapping):
-            return {str(name): _cell(value) for name, value in item.items()}
-        if item is None or isinstance(item, (str, bytes, int, float, os.PathLike)):
-            return _word(item)
-        return [_word(value) for value in item]
 
     def counts(self, ids: str | Submission | Iterable[str | Submission]) -> Counts:
         """How they stand now."""
