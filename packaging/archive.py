@@ -18,7 +18,9 @@ def commit_time():
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
-    told = subprocess.run(["git", "-C", PROJECT, "log", "-1", "--format=%ct"], check=True, capture_output=True, text=True)
+    told = subprocess.run(
+        ["git", "-C", PROJECT, "log", "-1", "--format=%ct"], check=True, capture_output=True, text=True
+    )
     return int(told.stdout)
 
 

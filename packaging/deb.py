@@ -15,17 +15,21 @@ from archive import PROJECT, files_below, mode_of, python_files, version
 
 ABOUT = {
     "hpcbatch": {
-        "Section": "science", "Depends": "libc6 (>= 2.28)", "Recommends": "python3 (>= 3.9)",
+        "Section": "science",
+        "Depends": "libc6 (>= 2.28)",
+        "Recommends": "python3 (>= 3.9)",
         "Description": "runs many small tasks inside few batch jobs\n"
-                       " hpcbatch keeps the right number of pilots in the queue of a batch system (SLURM, PBS,\n"
-                       " or just this machine); a pilot that gets its allocation runs tasks back to back until\n"
-                       " time or work is used up.",
+        " hpcbatch keeps the right number of pilots in the queue of a batch system (SLURM, PBS,\n"
+        " or just this machine); a pilot that gets its allocation runs tasks back to back until\n"
+        " time or work is used up.",
     },
     "hpcbatch-dev": {
-        "Section": "libdevel", "Depends": f"hpcbatch (= {version()})", "Recommends": "cmake, g++",
+        "Section": "libdevel",
+        "Depends": f"hpcbatch (= {version()})",
+        "Recommends": "cmake, g++",
         "Description": "headers for plugins of hpcbatch\n"
-                       " Schedulers, transports, tools and estimators for hpcbatch are written with these headers\n"
-                       " and find_package(hpcbatch) of CMake.",
+        " Schedulers, transports, tools and estimators for hpcbatch are written with these headers\n"
+        " and find_package(hpcbatch) of CMake.",
     },
 }
 OF_DEV = ("include/", "lib/cmake/", "share/hpcbatch/plugin-kit/")
@@ -67,8 +71,14 @@ def fill(root, package, installed, notices):
 
 def control(root, package):
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) // 1024
-    lines = [f"Package: {package}", f"Version: {version()}", "Architecture: amd64", "Priority: optional",
-             "Maintainer: hpcbatch developers <hpcbatch@localhost>", f"Installed-Size: {size}"]
+    lines = [
+        f"Package: {package}",
+        f"Version: {version()}",
+        "Architecture: amd64",
+        "Priority: optional",
+        "Maintainer: hpcbatch developers <hpcbatch@localhost>",
+        f"Installed-Size: {size}",
+    ]
     return "\n".join([*lines, *(f"{key}: {value}" for key, value in ABOUT[package].items())]) + "\n"
 
 
@@ -83,7 +93,11 @@ def main():
                 if path.is_dir():
                     path.chmod(0o755)
             built = folder / f"{package}_{version()}_amd64.deb"
-            subprocess.run(["dpkg-deb", "-Zxz", "--root-owner-group", "--build", root, built], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                ["dpkg-deb", "-Zxz", "--root-owner-group", "--build", root, built],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             print(built)
 
 

@@ -30,7 +30,9 @@ class Cannot(Exception):
 
 
 def compiler_file(compiler, name):
-    path = subprocess.run([compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True).stdout.strip()
+    path = subprocess.run(
+        [compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     if not os.path.isabs(path):
         raise Cannot(f"{compiler} has no {name}")
     return path
@@ -91,7 +93,22 @@ def main():
     note(work, [*words, *runtime])
     pie = [] if "-shared" in words else ["-pie"]
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"x86_64-linux-gnu.{OLDEST_GLIBC}"]
-    os.execv(sys.executable, [*zig, *pie, "-Wl,-z,nocopyreloc", "-Wl,--gc-sections", "-s", *words, f"{work}/old_glibc.o", *runtime, "-lm", "-lpthread", "-ldl"])
+    os.execv(
+        sys.executable,
+        [
+            *zig,
+            *pie,
+            "-Wl,-z,nocopyreloc",
+            "-Wl,--gc-sections",
+            "-s",
+            *words,
+            f"{work}/old_glibc.o",
+            *runtime,
+            "-lm",
+            "-lpthread",
+            "-ldl",
+        ],
+    )
 
 
 if __name__ == "__main__":

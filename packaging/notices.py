@@ -23,7 +23,9 @@ def told(*command):
 
 def of_package(package):
     """Source, version and licences of a package of Debian's."""
-    source, number = told("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}\n", package).splitlines()[0].split()
+    source, number = (
+        told("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}\n", package).splitlines()[0].split()
+    )
     return source, number, Path("/usr/share/doc") / package.split(":")[0] / "copyright"
 
 
@@ -38,7 +40,9 @@ def parts(work):
     built = work / "libraries" / "lib"
     yield from (of_package(package) for package in HEADERS)
     if any(Path(archive).is_relative_to(built) for archive in archives):
-        yield from (of_source(source.parent.parent) for source in (work / "libraries" / "sources").glob("*/debian/changelog"))
+        yield from (
+            of_source(source.parent.parent) for source in (work / "libraries" / "sources").glob("*/debian/changelog")
+        )
     for archive in archives:
         if not Path(archive).is_relative_to(work):
             yield of_package(told("dpkg", "-S", str(Path(archive).resolve())).split(": ")[0])
@@ -51,13 +55,26 @@ def main():
     components = []
     for source, number, licences in sorted(set(parts(work))):
         shutil.copyfile(licences, folder / f"{source}.txt")
-        components.append({"type": "library", "name": source, "version": number,
-                           "purl": f"pkg:deb/debian/{source}@{number}?arch=source&distro=bookworm"})
+        components.append(
+            {
+                "type": "library",
+                "name": source,
+                "version": number,
+                "purl": f"pkg:deb/debian/{source}@{number}?arch=source&distro=bookworm",
+            }
+        )
     sbom = {
-        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
         "metadata": {
             "timestamp": told("date", "-u", "-d", f"@{commit_time()}", "+%FT%TZ").strip(),
-            "component": {"type": "application", "name": "hpcbatch", "version": version(), "licenses": [{"license": {"id": "Apache-2.0"}}]},
+            "component": {
+                "type": "application",
+                "name": "hpcbatch",
+                "version": version(),
+                "licenses": [{"license": {"id": "Apache-2.0"}}],
+            },
         },
         "components": components,
     }

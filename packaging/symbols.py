@@ -50,8 +50,10 @@ def main():
         print(f"symbols.py: {line}", file=sys.stderr)
     if newest:
         most = max(newest)
-        print(f"{count} programs and plugins; the newest glibc that they ask for is {'.'.join(map(str, most))}"
-              f" ({', '.join(sorted(set(newest[most]))[:5])})")
+        print(
+            f"{count} programs and plugins; the newest glibc that they ask for is {'.'.join(map(str, most))}"
+            f" ({', '.join(sorted(set(newest[most]))[:5])})"
+        )
     sys.exit(1 if wrong else 0)
 
 

@@ -24,7 +24,9 @@ def main():
     installed, notices, folder = map(Path, sys.argv[1:])
     top = f"hpcbatch-{version()}"
     path = folder / f"{top}-linux-x86_64.tar.gz"
-    with gzip.GzipFile(path, "wb", 9, mtime=commit_time()) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with gzip.GzipFile(path, "wb", 9, mtime=commit_time()) as file, tarfile.open(
+        fileobj=file, mode="w", format=tarfile.PAX_FORMAT
+    ) as archive:
         for source, name, mode in contents(installed, notices):
             content = source.read_bytes()
             entry = tarfile.TarInfo(f"{top}/{name}")

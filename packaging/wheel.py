@@ -46,7 +46,7 @@ def contents(installed, notices):
     for path, name in python_files():
         yield name, path.read_bytes(), 0o644
     for path, name in files_below(installed):
-        place = name[len("bin/"):] if name.startswith("bin/") else None
+        place = name[len("bin/") :] if name.startswith("bin/") else None
         yield f"{data}/scripts/{place}" if place else f"{data}/data/{name}", path.read_bytes(), mode_of(path)
     for path, name in files_below(notices):
         yield f"{info}/licenses/{name}", path.read_bytes(), 0o644
@@ -60,7 +60,10 @@ def contents(installed, notices):
 def entry_points():
     """By what other packages find ours (packaging.python.org, entry points specification)."""
     groups = tomllib.loads((PROJECT / "python" / "pyproject.toml").read_text())["project"]["entry-points"]
-    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in points.items()) for group, points in groups.items())
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in points.items())
+        for group, points in groups.items()
+    )
 
 
 def add_to_zip(archive, name, content, mode, when):

@@ -75,8 +75,12 @@ def wait(path, period=10, timeout=None):
     while not os.path.exists(finished):
         if not is_told and time.monotonic() - begin >= TOLD_AFTER and os.path.exists(path):
             is_told = True
-            warnings.warn(f"nobody has taken {path} for {TOLD_AFTER:g} s: does an engine watch the folder? `hpcbatch dropbox` lists those"
-                          " that are watched", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"nobody has taken {path} for {TOLD_AFTER:g} s: does an engine watch the folder? `hpcbatch dropbox` lists those"
+                " that are watched",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if until is not None and time.monotonic() >= until:
             raise TimeoutError(f"{path} has not ended within {timeout} s")
         time.sleep(pause)
@@ -102,15 +106,30 @@ def cancel(path):
         except FileNotFoundError:
             pass
         except PermissionError:
-            raise JobError(f"{path}{ending} is not yours to remove in this folder; ask the engine's user to cancel the task") from None
+            raise JobError(
+                f"{path}{ending} is not yours to remove in this folder; ask the engine's user to cancel the task"
+            ) from None
     return True
 
 
 # --- The YAML in which results are written: block style, a scalar on one line. ---
 
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, "yes": True, "no": False}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v",
-            "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "f": "\f",
+    "v": "\v",
+    "N": "\x85",
+    "_": "\xa0",
+    "L": "\u2028",
+    "P": "\u2029",
+}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.S)
 _KEY = re.compile(r"""((?:"(?:[^"\\]|\\.)*")|(?:'(?:[^']|'')*')|(?:[^\s#][^#]*?))\s*:(?:\s+(.*))?$""", re.S)
 
@@ -119,9 +138,11 @@ def _scalar(text):
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
     if text.startswith('"'):
+
         def unescape(match):
             code = match.group(1) or match.group(2) or match.group(3)
             return chr(int(code, 16)) if code else _ESCAPES.get(match.group(4), match.group(4))
+
         return _ESCAPE.sub(unescape, text[1:-1])
     if text in ("{}", "[]"):
         return {} if text == "{}" else []
@@ -171,7 +192,9 @@ class _Reader:
         line = self.lines[self.at].strip()
         if line == "-" or line.startswith("- "):
             items = []
-            while self.at < len(self.lines) and self.indent() == indent and self.lines[self.at].strip()[:2] in ("-", "- "):
+            while (
+                self.at < len(self.lines) and self.indent() == indent and self.lines[self.at].strip()[:2] in ("-", "- ")
+            ):
                 items.append(self.item(indent))
             return items
         if not _KEY.match(line):
@@ -189,7 +212,7 @@ class _Reader:
     def item(self, indent):
         """A map or a list may begin on the line of its dash: it is read as if the dash were a space."""
         line = self.lines[self.at]
-        rest = line[indent + 1:]
+        rest = line[indent + 1 :]
         if not rest.strip():
             self.at += 1
             return self.value("", indent)
@@ -219,9 +242,12 @@ def main(words=None):
     parser.add_argument("--output", type=_pair, action="append", default=[], metavar="KEY=PATH")
     parser.add_argument("--period", type=float, default=10, metavar="SECONDS")
     given = parser.parse_args(words)
-    job = {"script": given.script, "args": dict(given.arg),
-           "input_map": {key: os.path.abspath(path) for key, path in given.input},
-           "output_map": {key: os.path.abspath(path) for key, path in given.output}}
+    job = {
+        "script": given.script,
+        "args": dict(given.arg),
+        "input_map": {key: os.path.abspath(path) for key, path in given.input},
+        "output_map": {key: os.path.abspath(path) for key, path in given.output},
+    }
     try:
         path = submit(given.dropbox, job)
         try:

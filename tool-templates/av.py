@@ -39,7 +39,14 @@ def run(*words, stdin=subprocess.DEVNULL, folder=None):
     """What a program prints; it must succeed."""
     if not shutil.which(words[0]):
         fail(1, f"{words[0]} is not on the PATH; install it (Debian: {PACKAGES[words[0]]})")
-    done = subprocess.run([str(word) for word in words], stdin=stdin, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [str(word) for word in words],
+        stdin=stdin,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     errors = done.stderr.decode("utf-8", "replace")
     if done.returncode != 0:
         fail(1, f"{words[0]} failed (exit {done.returncode}): {last_words(errors)}")
@@ -114,8 +121,11 @@ class Whole:
 
 def check_length(got, wanted, least, path):
     if got < wanted * least - 1:
-        fail(2, f"{path} is {wanted:.1f} s long by its head, and {got:.1f} s of it could be read: it is cut off or damaged; to take what "
-                f"there is, say least=0")
+        fail(
+            2,
+            f"{path} is {wanted:.1f} s long by its head, and {got:.1f} s of it could be read: it is cut off or damaged; to take what "
+            f"there is, say least=0",
+        )
 
 
 def probe(path, out):
@@ -130,7 +140,21 @@ def audio(path, out, rate, channels, least):
     facts = facts_of(path)
     wanted = length_of(facts, needed(facts, "audio", path))
     with Whole(out) as aside:
-        ffmpeg(*source(path), "-map", "0:a:0", "-vn", "-ar", rate, "-ac", channels, "-c:a", "pcm_s16le", "-f", "wav", "file:" + aside)
+        ffmpeg(
+            *source(path),
+            "-map",
+            "0:a:0",
+            "-vn",
+            "-ar",
+            rate,
+            "-ac",
+            channels,
+            "-c:a",
+            "pcm_s16le",
+            "-f",
+            "wav",
+            "file:" + aside,
+        )
         got = sound_in(aside)
         if got == 0:
             fail(2, f"{path} has no sound that can be read")
@@ -142,7 +166,9 @@ def resample(path, out, ending, rate, channels, least):
     wanted = length_of(facts, needed(facts, "audio", path))
     with Whole(out) as aside:
         with open(path, "rb") as sound:  # sox gives names of files a meaning
-            run("sox", "-V1", "-t", ending, "-", "-t", "wav", "-b", "16", "-r", rate, "-c", channels, aside, stdin=sound)
+            run(
+                "sox", "-V1", "-t", ending, "-", "-t", "wav", "-b", "16", "-r", rate, "-c", channels, aside, stdin=sound
+            )
         got = sound_in(aside)
         if got == 0:
             fail(2, f"{path} has no sound that sox can read")
@@ -153,20 +179,63 @@ def transcode(path, out, height, crf, least):
     facts = facts_of(path)
     needed(facts, "video", path)
     with Whole(out) as aside:
-        ffmpeg(*source(path), "-map", "0:v:0", "-map", "0:a:0?", "-c:v", "libx264", "-preset", "veryfast", "-crf", crf, "-pix_fmt", "yuv420p",
-               "-vf", f"scale=-2:trunc(min({int(height)}\\,ih)/2)*2", "-c:a", "aac", "-b:a", "128k", "-threads", THREADS,
-               "-movflags", "+faststart", "-f", "mp4", "file:" + aside)
+        ffmpeg(
+            *source(path),
+            "-map",
+            "0:v:0",
+            "-map",
+            "0:a:0?",
+            "-c:v",
+            "libx264",
+            "-preset",
+            "veryfast",
+            "-crf",
+            crf,
+            "-pix_fmt",
+            "yuv420p",
+            "-vf",
+            f"scale=-2:trunc(min({int(height)}\\,ih)/2)*2",
+            "-c:a",
+            "aac",
+            "-b:a",
+            "128k",
+            "-threads",
+            THREADS,
+            "-movflags",
+            "+faststart",
+            "-f",
+            "mp4",
+            "file:" + aside,
+        )
         made = facts_of(aside)
         for kind in ("video", "audio"):
             if stream_of(facts, kind):
-                check_length(length_of(made, needed(made, kind, aside)), length_of(facts, stream_of(facts, kind)), float(least), path)
+                check_length(
+                    length_of(made, needed(made, kind, aside)),
+                    length_of(facts, stream_of(facts, kind)),
+                    float(least),
+                    path,
+                )
 
 
 def trim(path, out, level):
     facts = facts_of(path)
     wanted = length_of(facts, needed(facts, "audio", path))
-    _, said = run("ffmpeg", "-v", "info", "-nostats", "-nostdin", *source(path), "-map", "0:a:0", "-af",
-                  f"silencedetect=noise={float(level)}dB:duration=0.5", "-f", "null", "-")
+    _, said = run(
+        "ffmpeg",
+        "-v",
+        "info",
+        "-nostats",
+        "-nostdin",
+        *source(path),
+        "-map",
+        "0:a:0",
+        "-af",
+        f"silencedetect=noise={float(level)}dB:duration=0.5",
+        "-f",
+        "null",
+        "-",
+    )
     starts = [float(text) for text in re.findall(r"silence_start: (-?[0-9.]+)", said)]
     ends = [float(text) for text in re.findall(r"silence_end: (-?[0-9.]+)", said)]
     # A silence that lasts to the end is ended there by newer versions, and by older ones not.
@@ -192,11 +261,39 @@ def sheet(path, out, pictures, columns, width):
             # In the middle of its part: the first and the last frame are black more often than not.
             at = seconds * (number + 0.5) / pictures
             frame = f"{number:05}.png"
-            ffmpeg("-ss", f"{at:.3f}", *source(path), "-map", "0:v:0", "-frames:v", "1", "-vf", f"scale={int(width)}:-2", frame, folder=folder)
+            ffmpeg(
+                "-ss",
+                f"{at:.3f}",
+                *source(path),
+                "-map",
+                "0:v:0",
+                "-frames:v",
+                "1",
+                "-vf",
+                f"scale={int(width)}:-2",
+                frame,
+                folder=folder,
+            )
             if not os.path.isfile(os.path.join(folder, frame)):
                 fail(2, f"{path} has no picture at {at:.1f} s: it is cut off or damaged")
-        ffmpeg("-f", "image2", "-i", "%05d.png", "-frames:v", "1", "-update", "1", "-vf",
-               f"tile={columns}x{-(-pictures // columns)}:padding=3:margin=10:color=white", "-c:v", "png", "-f", "image2", "file:" + aside, folder=folder)
+        ffmpeg(
+            "-f",
+            "image2",
+            "-i",
+            "%05d.png",
+            "-frames:v",
+            "1",
+            "-update",
+            "1",
+            "-vf",
+            f"tile={columns}x{-(-pictures // columns)}:padding=3:margin=10:color=white",
+            "-c:v",
+            "png",
+            "-f",
+            "image2",
+            "file:" + aside,
+            folder=folder,
+        )
 
 
 def scenes(path, out, threshold, least):
@@ -204,9 +301,18 @@ def scenes(path, out, threshold, least):
     wanted = length_of(facts, needed(facts, "video", path))
     with tempfile.TemporaryDirectory() as folder:
         progress, _ = ffmpeg(
-            *source(path), "-filter_complex",
+            *source(path),
+            "-filter_complex",
             f"[0:v:0]split[a][b];[a]select=gt(scene\\,{float(threshold)}),metadata=print:file=changes,nullsink;[b]null[all]",
-            "-map", "[all]", "-progress", "pipe:1", "-f", "null", "-", folder=folder)
+            "-map",
+            "[all]",
+            "-progress",
+            "pipe:1",
+            "-f",
+            "null",
+            "-",
+            folder=folder,
+        )
         read = [int(text) for text in re.findall(r"out_time_us=(\d+)", progress.decode())]
         with open(os.path.join(folder, "changes"), encoding="utf-8") as f:
             starts = [float(text) for text in re.findall(r"pts_time:([0-9.]+)", f.read())]
@@ -215,7 +321,9 @@ def scenes(path, out, threshold, least):
     bounds = [0.0, *(start for start in starts if 0 < start < got), got]
     shots = [{"type": "shot", "start": round(a, 3), "end": round(b, 3)} for a, b in zip(bounds, bounds[1:])]
     with Whole(out) as aside, open(aside, "w", encoding="utf-8") as f:
-        json.dump({"media": {"filename": os.path.basename(path), "duration": round(got, 3)}, "shots": shots}, f, indent=1)
+        json.dump(
+            {"media": {"filename": os.path.basename(path), "duration": round(got, 3)}, "shots": shots}, f, indent=1
+        )
         f.write("\n")
 
 
@@ -229,9 +337,18 @@ def words_in(frame, language, size):
         if len(cells) != 12 or not cells[11].strip() or float(cells[10]) < 0:
             continue
         left, top, width, height = map(int, cells[6:10])
-        found.append({"text": cells[11], "score": {"type": "confidence", "scoreValue": float(cells[10])},
-                      "vertices": {"xmin": left / size[0], "ymin": top / size[1], "xmax": (left + width) / size[0],
-                                   "ymax": (top + height) / size[1]}})
+        found.append(
+            {
+                "text": cells[11],
+                "score": {"type": "confidence", "scoreValue": float(cells[10])},
+                "vertices": {
+                    "xmin": left / size[0],
+                    "ymin": top / size[1],
+                    "xmax": (left + width) / size[0],
+                    "ymax": (top + height) / size[1],
+                },
+            }
+        )
     return found
 
 
@@ -245,9 +362,24 @@ def words(path, out, every, language, least):
     frames = []
     with tempfile.TemporaryDirectory() as folder:
         # The first picture of each span of time, and when it is really shown.
-        _, said = run("ffmpeg", "-v", "info", "-nostats", "-nostdin", "-threads", THREADS, *source(path), "-map", "0:v:0", "-vf",
-                      f"select=isnan(prev_selected_t)+gt(floor(t/{every})\\,floor(prev_selected_t/{every})),showinfo,scale={size[0]}:{size[1]}",
-                      "-vsync", "vfr", "%07d.png", folder=folder)
+        _, said = run(
+            "ffmpeg",
+            "-v",
+            "info",
+            "-nostats",
+            "-nostdin",
+            "-threads",
+            THREADS,
+            *source(path),
+            "-map",
+            "0:v:0",
+            "-vf",
+            f"select=isnan(prev_selected_t)+gt(floor(t/{every})\\,floor(prev_selected_t/{every})),showinfo,scale={size[0]}:{size[1]}",
+            "-vsync",
+            "vfr",
+            "%07d.png",
+            folder=folder,
+        )
         starts = [float(text) for text in re.findall(r"Parsed_showinfo.* pts_time: *(-?[0-9.]+)", said)]
         names = sorted(os.listdir(folder))
         if not names or len(names) != len(starts):
@@ -257,8 +389,12 @@ def words(path, out, every, language, least):
             found = words_in(os.path.join(folder, name), language, size)
             if found:
                 frames.append({"start": round(start, 3), "objects": found})
-    media = {"filename": os.path.basename(path), "frameRate": picture.get("avg_frame_rate"), "duration": wanted,
-             "resolution": {"width": size[0], "height": size[1]}}
+    media = {
+        "filename": os.path.basename(path),
+        "frameRate": picture.get("avg_frame_rate"),
+        "duration": wanted,
+        "resolution": {"width": size[0], "height": size[1]},
+    }
     with Whole(out) as aside, open(aside, "w", encoding="utf-8") as f:
         json.dump({"media": media, "frames": frames}, f, indent=1)
         f.write("\n")

@@ -107,7 +107,21 @@ def energies(recording):
     import numpy as np
     from inaSpeechSegmenter import sidekit_mfcc as library
 
-    command = ["ffmpeg", "-nostdin", "-v", "error", "-i", f"file:{recording}", "-ar", str(RATE), "-ac", "1", "-f", "s16le", "-"]
+    command = [
+        "ffmpeg",
+        "-nostdin",
+        "-v",
+        "error",
+        "-i",
+        f"file:{recording}",
+        "-ar",
+        str(RATE),
+        "-ac",
+        "1",
+        "-f",
+        "s16le",
+        "-",
+    ]
     found, kept = [], np.empty(0, np.float32)
     with tempfile.TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as ffmpeg:
         for sound in iter(lambda: ffmpeg.stdout.read(2 * 60 * RATE), b""):
@@ -117,7 +131,7 @@ def energies(recording):
             framed = library.framing(kept, WINDOW, win_shift=SHIFT).reshape(-1, WINDOW)
             with np.errstate(divide="ignore"):
                 found.append(np.log((library.pre_emphasis(framed, EMPHASIS) ** 2).sum(axis=1)))
-            kept = kept[len(framed) * SHIFT:]
+            kept = kept[len(framed) * SHIFT :]
         ffmpeg.wait()
         errors.seek(0)
         said = errors.read().decode(errors="replace")
@@ -139,7 +153,11 @@ def cut(recording, table, pieces, seconds):
     cuts = set()
     if pieces > 1 and len(audible):
         # In frames of the whole, which so are those of a piece too.
-        silences = [(start, stop) for value, start, stop in library._binidx2seglist(library._energy_activity(loge)[::2]) if value == 0]
+        silences = [
+            (start, stop)
+            for value, start, stop in library._binidx2seglist(library._energy_activity(loge)[::2])
+            if value == 0
+        ]
         middles = [(start + stop) // 2 for start, stop in silences if stop - start >= SHORTEST_SILENCE]
         for number in range(1, pieces):
             target = frames * number / pieces
@@ -147,7 +165,9 @@ def cut(recording, table, pieces, seconds):
             if abs(nearest - target) < frames / pieces / 2 and 0 < nearest < frames:
                 cuts.add(nearest)
     bounds = [0, *(frame / FRAMES_A_SECOND for frame in sorted(cuts)), frames / FRAMES_A_SECOND + 1]
-    write_lines(table, ["start\tstop\tloudness"] + [f"{a:.2f}\t{b:.2f}\t{loudness!r}" for a, b in zip(bounds, bounds[1:])])
+    write_lines(
+        table, ["start\tstop\tloudness"] + [f"{a:.2f}\t{b:.2f}\t{loudness!r}" for a, b in zip(bounds, bounds[1:])]
+    )
 
 
 def merge(table, parts):
@@ -160,10 +180,14 @@ def merge(table, parts):
             if header != HEADER:
                 raise ValueError(f"it begins with '{header[:40]}'")
             for line in lines:
-                label, start, stop = (kind(word) for kind, word in zip((str, float, float), line.split("\t"), strict=True))
+                label, start, stop = (
+                    kind(word) for kind, word in zip((str, float, float), line.split("\t"), strict=True)
+                )
                 until = segments[-1][2] if segments else start
                 if start < until - SEAM:
-                    raise ValueError(f"it begins at {start:.2f} s, where the one before it ends at {until:.2f}: no pieces of one recording")
+                    raise ValueError(
+                        f"it begins at {start:.2f} s, where the one before it ends at {until:.2f}: no pieces of one recording"
+                    )
                 if segments and segments[-1][0] == label and start <= until + SEAM:
                     segments[-1] = (label, segments[-1][1], stop)
                 else:

@@ -44,8 +44,11 @@ def check_sound(path):
     except OSError as e:
         fail(2, f"cannot read {path}: {e.strerror}")
     if shape != (RATE, 1, 2):
-        fail(2, f"{path} has {shape[0]} Hz, {shape[1]} channels, {8 * shape[2]} bits, and needed are {RATE} Hz, "
-                f"1 channel, 16 bits; {how_to_convert(path)}")
+        fail(
+            2,
+            f"{path} has {shape[0]} Hz, {shape[1]} channels, {8 * shape[2]} bits, and needed are {RATE} Hz, "
+            f"1 channel, 16 bits; {how_to_convert(path)}",
+        )
 
 
 class Recogniser:
@@ -72,8 +75,13 @@ class Recogniser:
             if text:
                 words = list(self._decoder.seg())
                 first = int(start * FRAMES_A_SECOND + 0.5)
-                found.append({"text": text, "start": (first + words[0].start_frame) / FRAMES_A_SECOND,
-                              "stop": (first + words[-1].end_frame + 1) / FRAMES_A_SECOND})
+                found.append(
+                    {
+                        "text": text,
+                        "start": (first + words[0].start_frame) / FRAMES_A_SECOND,
+                        "stop": (first + words[-1].end_frame + 1) / FRAMES_A_SECOND,
+                    }
+                )
         return found
 
     def _utterances(self, path, end):
@@ -149,7 +157,9 @@ def merge(result, parts):
             with open(part, encoding="utf-8") as f:
                 more = json.load(f)["phrases"]
             if phrases and more and more[0]["start"] < phrases[-1]["start"]:
-                raise ValueError(f"it begins at {more[0]['start']} s, before what is said in the one before: no pieces of one recording")
+                raise ValueError(
+                    f"it begins at {more[0]['start']} s, before what is said in the one before: no pieces of one recording"
+                )
             phrases += more
         except (OSError, ValueError, KeyError, TypeError) as e:
             fail(2, f"{part} is not the next transcript: {e}")

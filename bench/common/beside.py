@@ -13,8 +13,12 @@ from common.private_engine import PREFIX
 
 def spawn_loop(count, at_a_time, program="true"):
     """Processes per second of a bare posix_spawn loop."""
-    done = subprocess.run([PREFIX / "bench/helpers/spawn_loop", str(count), str(at_a_time), program],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [PREFIX / "bench/helpers/spawn_loop", str(count), str(at_a_time), program],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return count / float(done.stdout)
 
 
@@ -33,8 +37,12 @@ def has_gnu_parallel():
 def spawn_loop_to_files(count, at_a_time, directory, words):
     """Processes per second of the same loop with a file for each stream of each process."""
     with tempfile.TemporaryDirectory(dir=directory) as files:
-        done = subprocess.run([PREFIX / "bench/helpers/spawn_loop", "--files", files, str(count), str(at_a_time), *words],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [PREFIX / "bench/helpers/spawn_loop", "--files", files, str(count), str(at_a_time), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     return count / float(done.stdout)
 
 
@@ -63,17 +71,25 @@ def _database(directory):
 def single_commits(directory):
     """A function that makes one small commit on the disk that the engine uses, and returns the seconds that it took."""
     with _database(directory) as database:
+
         def commit():
             begin = time.perf_counter()
             database.execute("INSERT INTO t VALUES(1, 2, 3)")
             return time.perf_counter() - begin
+
         yield commit
 
 
 def _fed(words, count):
     begin = time.perf_counter()
-    subprocess.run(words, input="\n".join(map(str, range(count))), text=True, check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
+    subprocess.run(
+        words,
+        input="\n".join(map(str, range(count))),
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return count / (time.perf_counter() - begin)
 
 
@@ -87,9 +103,15 @@ class HyperQueue:
     def __init__(self, directory, cpus):
         self._words = [self.program(), "--server-dir", str(directory / "hq")]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._server = subprocess.Popen([*self._words, "server", "start", "--host", "127.0.0.1", "--journal", str(directory / "hq.journal")], **quiet)
+        self._server = subprocess.Popen(
+            [*self._words, "server", "start", "--host", "127.0.0.1", "--journal", str(directory / "hq.journal")],
+            **quiet,
+        )
         self._run("server", "wait", "--timeout", "30s")
-        self._worker = subprocess.Popen([*self._words, "worker", "start", "--detect-resources=none", f"--cpus={cpus}", "--hostname", "127.0.0.1"], **quiet)
+        self._worker = subprocess.Popen(
+            [*self._words, "worker", "start", "--detect-resources=none", f"--cpus={cpus}", "--hostname", "127.0.0.1"],
+            **quiet,
+        )
         self._run("worker", "wait", "1")
 
     def _run(self, *words):

@@ -26,11 +26,25 @@ def figures(found, budgets):
         for beside in beside_us:
             ratio = results.median_ratio(rates["hpcbatch"], rates[beside])
             text, holds = budgets.get((milliseconds, beside), ("", None))
-            told.append(results.Figure(f"calls of {milliseconds} ms", "calls/s", rates["hpcbatch"], f"calls/s of {beside}", rates[beside], ratio,
-                                       text, holds and holds(results.median(rates["hpcbatch"]), ratio)))
+            told.append(
+                results.Figure(
+                    f"calls of {milliseconds} ms",
+                    "calls/s",
+                    rates["hpcbatch"],
+                    f"calls/s of {beside}",
+                    rates[beside],
+                    ratio,
+                    text,
+                    holds and holds(results.median(rates["hpcbatch"]), ratio),
+                )
+            )
     for key, what, unit in (("first", "the first result", "s"), ("batch_jobs", "batch jobs", "used")):
         for beside in beside_us:
             if key in ours[0]:
                 of_us, of_them = [run[key] for run in ours], [run[key] for run in found[beside]]
-                told.append(results.Figure(what, unit, of_us, f"{unit}, {beside}", of_them, results.median_ratio(of_us, of_them)))
+                told.append(
+                    results.Figure(
+                        what, unit, of_us, f"{unit}, {beside}", of_them, results.median_ratio(of_us, of_them)
+                    )
+                )
     return told

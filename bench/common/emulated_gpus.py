@@ -16,7 +16,8 @@ MEBIBYTES = 16384
 def configuration(kinds, gpus):
     """YAML of sites that are called as their kinds."""
     libraries = subprocess.run([PROGRAM, "libraries"], check=True, capture_output=True, text=True).stdout.strip()
-    return "sites:\n" + "".join(f"""  - name: {kind}
+    return "sites:\n" + "".join(
+        f"""  - name: {kind}
     scheduler: local
     transport: shared_fs
     workspace: {{directory}}/workspace-{kind}
@@ -27,12 +28,22 @@ def configuration(kinds, gpus):
       - export HPCBATCH_FAKEGPU={{directory}}/gpus/{kind} LD_LIBRARY_PATH='{libraries}'
     shapes:
       - {{{{name: gpu, cpus: {8 * gpus}, memory: {8 * gpus}G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
-""" for kind in kinds)
+"""
+        for kind in kinds
+    )
 
 
 def slurm_options(kinds, gpus):
     """Of a cluster (tests/slurm/cluster) with a node of each kind."""
-    return ["--fast", "--nodes", str(2 * len(kinds)), "--cpus", str(8 * gpus), "--gpus", ",".join(f"{kind}:{gpus}" for kind in kinds)]
+    return [
+        "--fast",
+        "--nodes",
+        str(2 * len(kinds)),
+        "--cpus",
+        str(8 * gpus),
+        "--gpus",
+        ",".join(f"{kind}:{gpus}" for kind in kinds),
+    ]
 
 
 def configuration_of_slurm(slurm, kinds, gpus):
@@ -53,14 +64,20 @@ def configuration_of_slurm(slurm, kinds, gpus):
       - case $SLURMD_NODENAME in {by_node} esac
       - export HPCBATCH_FAKEGPU={{directory}}/gpus/$kind LD_LIBRARY_PATH='{libraries}'
     shapes:
-""" + "".join(f"""      - {{{{name: {kind}, partition: gpu, cpus: {8 * gpus}, memory: 4G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
-""" for kind in kinds)
+""" + "".join(
+        f"""      - {{{{name: {kind}, partition: gpu, cpus: {8 * gpus}, memory: 4G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
+"""
+        for kind in kinds
+    )
 
 
 def prepare(engine, kinds, gpus, costs):
     """Makes the GPUs, and pilots that have them. `costs`: lines CLASS KIND SECONDS MIB BUSY-PERCENT."""
     for kind in kinds:
-        subprocess.run([PROGRAM, "new", engine.directory / "gpus" / kind, f"{kind}:{gpus}:{MEBIBYTES}:{CAPABILITIES[kind]}"], check=True)
+        subprocess.run(
+            [PROGRAM, "new", engine.directory / "gpus" / kind, f"{kind}:{gpus}:{MEBIBYTES}:{CAPABILITIES[kind]}"],
+            check=True,
+        )
     (engine.directory / "table").write_text("".join(line + "\n" for line in costs))
     for kind in kinds:
         engine.verb("run", "--gpus", kind, "--", "true")
@@ -77,8 +94,19 @@ def makespan(engine, classes, tasks, kind_of=lambda name, number: name, **more):
     order = [(name, number) for name in classes for number in range(tasks)]
     random.Random(5).shuffle(order)
     begun = time.monotonic()
-    ids = engine.client.submit(*[{"command": ["sh", "-c", work, "sh", name], "gpus": 1, "cpus": 1, "memory": "100M",
-                                  "kind": kind_of(name, number)} | more for name, number in order])
+    ids = engine.client.submit(
+        *[
+            {
+                "command": ["sh", "-c", work, "sh", name],
+                "gpus": 1,
+                "cpus": 1,
+                "memory": "100M",
+                "kind": kind_of(name, number),
+            }
+            | more
+            for name, number in order
+        ]
+    )
     engine.client.wait(ids)
     seconds = time.monotonic() - begun
     failed = [id for id in ids if engine.client.get(f"/v1/tasks/{id}")["state"] != "done"]

@@ -41,7 +41,9 @@ class PrivateEngine:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hbb-", dir=os.environ.get("HPCBATCH_BENCH_DIR", "/tmp")))
         self.home = self.directory / "home"
         self.program = PREFIX / "bin/hpcbatch"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_"))
+        }
         self.environment = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home)}
         if configuration is not None:
             file = self.directory / "config.yaml"
@@ -71,8 +73,15 @@ class PrivateEngine:
         self._until(lambda: processes.program_of(self.pid) == "", 10, "the end of the engine")
 
     def verb(self, *words, check=True, **options):
-        done = subprocess.run([self.program, *map(str, words)], env=self.environment, cwd=self.directory,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+        done = subprocess.run(
+            [self.program, *map(str, words)],
+            env=self.environment,
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            **options,
+        )
         if check and done.returncode != 0:
             raise RuntimeError(f"hpcbatch {words[:4]} exited {done.returncode}: {done.stderr[-2000:]}")
         return done.stdout
@@ -85,8 +94,11 @@ class PrivateEngine:
     def gather_pilots(self, pilots, cpus):
         """Until so many rehearsing pilots are there: so many tasks, of which none leaves room for another in one pilot of 12 h."""
         array = self.client.submit({"command": ["sleep", "3000"], "cpus": cpus, "array": f"1-{pilots}", "time": "11h"})
-        self._until(lambda: self.client.get(f"/v1/arrays/{array[0]}")["counts"]["running"] == pilots, 120,
-                    f"{pilots} pilots at work")
+        self._until(
+            lambda: self.client.get(f"/v1/arrays/{array[0]}")["counts"]["running"] == pilots,
+            120,
+            f"{pilots} pilots at work",
+        )
         self.client.post("/v1/tasks/cancel", {"ids": array})
         self.client.wait(array, must_succeed=False)
 
@@ -111,15 +123,18 @@ class PrivateEngine:
     def wait_of_one(self):
         """Milliseconds from a submit to the start of its task, by the clock that client and pilot share here."""
         submitted = time.time()
-        id, = self.client.submit({"command": ["true"], "directory": "/"})
+        (id,) = self.client.submit({"command": ["true"], "directory": "/"})
         self.client.wait([id])
         return (self.client.get(f"/v1/tasks/{id}")["started_at"] - submitted) * 1e3
 
     def _left(self):
         """What runs with our home in its environment."""
         mark = f"HPCBATCH_HOME={self.home}\0".encode()
-        return [pid for pid in processes.all_of_ours() if mark in processes.surroundings_of(pid)
-                or str(self.directory).encode() in processes.command_of(pid)]
+        return [
+            pid
+            for pid in processes.all_of_ours()
+            if mark in processes.surroundings_of(pid) or str(self.directory).encode() in processes.command_of(pid)
+        ]
 
     @staticmethod
     def _until(condition, seconds, what):

@@ -51,8 +51,10 @@ def resident_bytes(pid):
 
 def wake_ups(pid):
     """How often its threads have begun to run of their own accord."""
-    return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (thread / "status").read_text(), re.M)[1])
-               for thread in _threads(pid))
+    return sum(
+        int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (thread / "status").read_text(), re.M)[1])
+        for thread in _threads(pid)
+    )
 
 
 def _status_kib(pid, key):

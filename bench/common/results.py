@@ -10,7 +10,9 @@ import statistics
 @dataclasses.dataclass
 class Figure:
     """`values` are one per repetition, at least five where the machine's noise matters; the median counts. `reference` is what
-    was measured beside it, `ratio` how the two compare, `budget` what is asked for, as text, and `holds` whether it is met."""
+    was measured beside it, `ratio` how the two compare, `budget` what is asked for, as text, and `holds` whether it is met.
+    """
+
     name: str
     unit: str
     values: list
@@ -37,6 +39,7 @@ class Figure:
     def as_json(self):
         def spread(values):
             return {"min": min(values), "median": statistics.median(values), "max": max(values), "runs": len(values)}
+
         found = {"name": self.name, "value": self.value, "unit": self.unit, "noise": spread(self.values)}
         if self.reference:
             found |= {"reference": {"name": self.reference_name, **spread(self.reference)}}

@@ -60,8 +60,16 @@ def dask_calls():
 def jobqueue_calls():
     from dask_jobqueue import SLURMCluster
 
-    cluster = SLURMCluster(cores=2, processes=2, memory="1GB", queue="cpu", walltime="00:30:00", interface="lo",
-                           log_directory=os.environ["HPCBATCH_BENCH_SHARED"], scheduler_options={"dashboard_address": None})
+    cluster = SLURMCluster(
+        cores=2,
+        processes=2,
+        memory="1GB",
+        queue="cpu",
+        walltime="00:30:00",
+        interface="lo",
+        log_directory=os.environ["HPCBATCH_BENCH_SHARED"],
+        scheduler_options={"dashboard_address": None},
+    )
     cluster.scale(jobs=1)
     return of_dask(cluster)
 
@@ -73,11 +81,23 @@ def parsl_calls():
     from parsl.launchers import SimpleLauncher
     from parsl.providers import SlurmProvider
 
-    provider = SlurmProvider(partition="cpu", nodes_per_block=1, init_blocks=1, min_blocks=1, max_blocks=1, walltime="00:30:00",
-                             cores_per_node=2, mem_per_node=1, exclusive=False, launcher=SimpleLauncher(),
-                             worker_init=f"export PATH={pathlib.Path(sys.executable).parent}:$PATH PYTHONPATH={pathlib.Path(__file__).parent}")
+    provider = SlurmProvider(
+        partition="cpu",
+        nodes_per_block=1,
+        init_blocks=1,
+        min_blocks=1,
+        max_blocks=1,
+        walltime="00:30:00",
+        cores_per_node=2,
+        mem_per_node=1,
+        exclusive=False,
+        launcher=SimpleLauncher(),
+        worker_init=f"export PATH={pathlib.Path(sys.executable).parent}:$PATH PYTHONPATH={pathlib.Path(__file__).parent}",
+    )
     with tempfile.TemporaryDirectory() as folder:
-        executor = HighThroughputExecutor(address="127.0.0.1", max_workers_per_node=2, cores_per_worker=1, provider=provider)
+        executor = HighThroughputExecutor(
+            address="127.0.0.1", max_workers_per_node=2, cores_per_worker=1, provider=provider
+        )
         with parsl.load(parsl.Config(executors=[executor], run_dir=folder, strategy="none", usage_tracking=0)):
             app = parsl.python_app(work)
             yield lambda ms, count: [future.result() for future in [app(ms, number) for number in range(count)]]
@@ -89,7 +109,9 @@ def submitit_calls():
 
     with tempfile.TemporaryDirectory(dir=os.environ.get("HPCBATCH_BENCH_SHARED")) as folder:
         executor = submitit.AutoExecutor(folder=folder, cluster="slurm")
-        executor.update_parameters(timeout_min=30, slurm_partition="cpu", cpus_per_task=1, slurm_mem="300M", slurm_array_parallelism=2)
+        executor.update_parameters(
+            timeout_min=30, slurm_partition="cpu", cpus_per_task=1, slurm_mem="300M", slurm_array_parallelism=2
+        )
         yield lambda ms, count: [job.result() for job in executor.map_array(work, [ms] * count, range(count))]
 
 
@@ -101,8 +123,14 @@ def rate(calls, milliseconds, count):
 
 def main():
     name, rounds, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    executors = {"hpcbatch": hpcbatch_calls, "pool": pool_calls, "dask": dask_calls, "dask-jobqueue": jobqueue_calls,
-                 "parsl": parsl_calls, "submitit": submitit_calls}
+    executors = {
+        "hpcbatch": hpcbatch_calls,
+        "pool": pool_calls,
+        "dask": dask_calls,
+        "dask-jobqueue": jobqueue_calls,
+        "parsl": parsl_calls,
+        "submitit": submitit_calls,
+    }
     began = time.monotonic()
     with executors[name]() as calls:
         assert calls(0, 1) == [0]

@@ -37,8 +37,12 @@ PARAMETERS = {
 }
 # As other runners call the same.
 _ALIASES = {
-    "native_specification": ("nativeSpecification", "submit_native_specification", "submit_nativeSpecification",
-                             "job_native_specification"),
+    "native_specification": (
+        "nativeSpecification",
+        "submit_native_specification",
+        "submit_nativeSpecification",
+        "job_native_specification",
+    ),
     "cores": ("request_cpus", "job_cpus_per_task", "submit_request_cpus", "local_slots"),
     "mem": ("request_memory", "job_mem", "submit_request_memory"),
     "walltime": ("job_time", "submit_walltime"),
@@ -51,16 +55,41 @@ _ALIASES = {
 _UNITS = {"request_memory": "M", "submit_request_memory": "M", "job_mem": "M"}
 # Read by Galaxy itself, whatever the runner.
 _GALAXYS = (
-    "singularity_*", "docker_*", "container", "container_override", "container_resolvers", "container_resolvers_config_file",
-    "container_monitor*", "require_container", "tmp_dir", "shared_home_dir", "cleanup_job", "metadata_strategy",
-    "outputs_to_working_directory", "object_store_id", "galaxy_infrastructure_url",
-    "retry_metadata_internally", "retry_interactivetool_metadata_internally", "tool_evaluation_strategy", "use_metadata_binary",
-    "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "metrics", "job_script_*",
+    "singularity_*",
+    "docker_*",
+    "container",
+    "container_override",
+    "container_resolvers",
+    "container_resolvers_config_file",
+    "container_monitor*",
+    "require_container",
+    "tmp_dir",
+    "shared_home_dir",
+    "cleanup_job",
+    "metadata_strategy",
+    "outputs_to_working_directory",
+    "object_store_id",
+    "galaxy_infrastructure_url",
+    "retry_metadata_internally",
+    "retry_interactivetool_metadata_internally",
+    "tool_evaluation_strategy",
+    "use_metadata_binary",
+    "check_job_script_integrity*",
+    "enabled",
+    "id",
+    "tpv_*",
+    "resubmit",
+    "env",
+    "metrics",
+    "job_script_*",
     "__*",
 )
 # Galaxy's own, by the values that cannot be had with `stage: copy`.
 _NOT_COPIED = {
-    "outputs_to_working_directory": ("false", "what comes back is put into the job's directory, from where Galaxy takes it: leave it out"),
+    "outputs_to_working_directory": (
+        "false",
+        "what comes back is put into the job's directory, from where Galaxy takes it: leave it out",
+    ),
     "docker_enabled": ("true", "Docker does not see where the site keeps the inputs: use Singularity"),
 }
 
@@ -107,8 +136,11 @@ def canonical(name):
             return own
     if _is_galaxys(name):
         return None
-    known = [*PARAMETERS, *(alias for others in _ALIASES.values() for alias in others),
-             *(pattern for pattern in _GALAXYS if "*" not in pattern)]
+    known = [
+        *PARAMETERS,
+        *(alias for others in _ALIASES.values() for alias in others),
+        *(pattern for pattern in _GALAXYS if "*" not in pattern),
+    ]
     meant = difflib.get_close_matches(name, known, 1, 0.6)
     hint = f"did you mean {meant[0]!r}?" if meant else "known are " + ", ".join(sorted(PARAMETERS))
     raise Refusal(f"{name!r} is no parameter of a destination of hpcbatch: {hint}")
@@ -152,10 +184,14 @@ def _tags_of(partition, constraint):
 def _check_copy(params, said):
     """What needs Galaxy where the job runs does not go with it."""
     if str(said.get("metadata")) in ("warm", "job"):
-        raise Refusal(f"metadata: {str(said['metadata'])!r} needs Galaxy at the site, which stage: copy is there to do without: "
-                      "write external or server, or leave it out")
+        raise Refusal(
+            f"metadata: {str(said['metadata'])!r} needs Galaxy at the site, which stage: copy is there to do without: "
+            "write external or server, or leave it out"
+        )
     if _truth("embed_metadata_in_job", said.get("embed_metadata_in_job", False)):
-        raise Refusal("embed_metadata_in_job: true needs Galaxy at the site, which stage: copy is there to do without: leave it out")
+        raise Refusal(
+            "embed_metadata_in_job: true needs Galaxy at the site, which stage: copy is there to do without: leave it out"
+        )
     for name, why in _NOT_COPIED.items():
         value = params.get(name)
         if value is not None and str(value).strip().lower() == why[0]:

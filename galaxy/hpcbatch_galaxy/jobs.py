@@ -5,7 +5,9 @@ import re
 # Of the server alone: its configuration, and what opens other doors.
 _SERVERS_OWN = re.compile(
     r"GALAXY_CONFIG|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|PRIVATE_?KEY|ACCESS_?KEY|API_?KEY|DATABASE_(URL|CONNECTION)|BROKER_URL"
-    r"|(^|_)(TOKEN|DSN|PWD_FILE)(_|$)|^(NOTIFY_SOCKET|SSH_AUTH_SOCK)$", re.IGNORECASE)
+    r"|(^|_)(TOKEN|DSN|PWD_FILE)(_|$)|^(NOTIFY_SOCKET|SSH_AUTH_SOCK)$",
+    re.IGNORECASE,
+)
 _URL_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
 
 # Said of where a job may run, and so of its metadata step too.
@@ -15,7 +17,8 @@ _WHERE = ("site", "not_sites", "tags", "priority")
 def key_of(tag, created, resubmissions):
     """The same after a crash of Galaxy or the engine, another after a resubmission.
 
-    `tag`: Galaxy's name of the job, or of a part of one.  `created`: when Galaxy made the job; numbers start again in a new database."""
+    `tag`: Galaxy's name of the job, or of a part of one.  `created`: when Galaxy made the job; numbers start again in a new database.
+    """
     return f"job {tag} of {created:%Y-%m-%dT%H:%M:%S.%f}" + (f", again {resubmissions}" if resubmissions else "")
 
 
@@ -37,8 +40,11 @@ def possible_external_ids(ids):
 
 def kept_back(inherited):
     """Names of variables that Galaxy was started with and no tool is to see; a proxy's password is no secret of Galaxy's."""
-    return sorted(name for name, value in inherited.items()
-                  if _SERVERS_OWN.search(name) or (_URL_WITH_PASSWORD.search(value) and not name.lower().endswith("_proxy")))
+    return sorted(
+        name
+        for name, value in inherited.items()
+        if _SERVERS_OWN.search(name) or (_URL_WITH_PASSWORD.search(value) and not name.lower().endswith("_proxy"))
+    )
 
 
 def environment_of(inherited):
@@ -50,28 +56,34 @@ def environment_of(inherited):
     for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV_PROMPT", "PS1"):
         environment.pop(name, None)
     if virtual_env and "PATH" in environment:
-        environment["PATH"] = ":".join(entry for entry in environment["PATH"].split(":") if entry != virtual_env + "/bin")
+        environment["PATH"] = ":".join(
+            entry for entry in environment["PATH"].split(":") if entry != virtual_env + "/bin"
+        )
     return environment
 
 
 def slots_statement(slots):
     """GALAXY_SLOTS of the task, not of its pilot; and which GPUs are the task's, for containers: they see prefixed variables only."""
-    return "\n".join((
-        f'export GALAXY_SLOTS="{slots}"',
-        'export GALAXY_SLOTS_CONFIGURED="1"',
-        'if [ -n "$CUDA_VISIBLE_DEVICES" ]; then',
-        '  export SINGULARITYENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES" APPTAINERENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"',
-        "fi",
-    ))
+    return "\n".join(
+        (
+            f'export GALAXY_SLOTS="{slots}"',
+            'export GALAXY_SLOTS_CONFIGURED="1"',
+            'if [ -n "$CUDA_VISIBLE_DEVICES" ]; then',
+            '  export SINGULARITYENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES" APPTAINERENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"',
+            "fi",
+        )
+    )
 
 
 def memory_statement(slots):
     """What the pilot has given to the task."""
-    return "\n".join((
-        'if [ -n "$HPCBATCH_MEM_MB" ]; then',
-        f'  export GALAXY_MEMORY_MB="$HPCBATCH_MEM_MB" GALAXY_MEMORY_MB_PER_SLOT="$((HPCBATCH_MEM_MB / {slots}))"',
-        "fi",
-    ))
+    return "\n".join(
+        (
+            'if [ -n "$HPCBATCH_MEM_MB" ]; then',
+            f'  export GALAXY_MEMORY_MB="$HPCBATCH_MEM_MB" GALAXY_MEMORY_MB_PER_SLOT="$((HPCBATCH_MEM_MB / {slots}))"',
+            "fi",
+        )
+    )
 
 
 def kind_of(tool):
@@ -81,7 +93,15 @@ def kind_of(tool):
 
 
 def script_task(needs, job_file, directory, output_file, error_file, name):
-    return {**needs, "command": [job_file], "directory": directory, "shared": [directory], "stdout": output_file, "stderr": error_file, "name": name}
+    return {
+        **needs,
+        "command": [job_file],
+        "directory": directory,
+        "shared": [directory],
+        "stdout": output_file,
+        "stderr": error_file,
+        "name": name,
+    }
 
 
 def tasks_of(script, metadata=None):

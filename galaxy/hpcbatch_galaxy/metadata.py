@@ -30,12 +30,17 @@ def terms_of(start, idle):
 
 def can_be_warm(job_wrapper):
     """Whether the step can be a task of its own: it needs nothing but Galaxy's Python."""
-    return bool(job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
+    return bool(
+        job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary
+    )
 
 
 def _is_plain(variable):
-    return bool(variable.get("name") and not any(variable.get(key) for key in ("raw", "file", "execute"))
-                and not set(str(variable["value"])) & set("$`\\"))
+    return bool(
+        variable.get("name")
+        and not any(variable.get(key) for key in ("raw", "file", "execute"))
+        and not set(str(variable["value"])) & set("$`\\")
+    )
 
 
 def left_to_the_tool(variables):
@@ -45,7 +50,8 @@ def left_to_the_tool(variables):
 
 def command_of(job_wrapper):
     """Writes the files that the step reads, as the command factory does where the step is part of the job script
-    (galaxy.jobs.command_factory, "__handle_metadata"), and gives the shell command; empty where there is nothing to do."""
+    (galaxy.jobs.command_factory, "__handle_metadata"), and gives the shell command; empty where there is nothing to do.
+    """
     from galaxy.model import Dataset
 
     command = job_wrapper.setup_external_metadata(
@@ -92,11 +98,22 @@ def task_of(command, directory, environment, needs, terms):
         paths.append(ours)
     if paths:
         environment = {**environment, "PYTHONPATH": os.pathsep.join(paths)}
-    task = {"directory": directory, "shared": [directory], "environment": environment, "cpus": 1, "name": "metadata", **jobs.where_of(needs)}
+    task = {
+        "directory": directory,
+        "shared": [directory],
+        "environment": environment,
+        "cpus": 1,
+        "name": "metadata",
+        **jobs.where_of(needs),
+    }
     if "time" in needs:
         task["time"] = max(needs["time"], _LEAST_S)
     if command != _PLAIN:
         return {**task, "command": ["/bin/bash", "-c", command]}
-    service = {"name": _SERVICE, "memory": _SERVICE_MEMORY,
-               "command": [python, "-m", "hpcbatch.fork_service", f"{package}.preload"], **terms}
+    service = {
+        "name": _SERVICE,
+        "memory": _SERVICE_MEMORY,
+        "command": [python, "-m", "hpcbatch.fork_service", f"{package}.preload"],
+        **terms,
+    }
     return {**task, "command": [python, "metadata/set.py"], "service": service}

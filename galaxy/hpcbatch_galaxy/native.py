@@ -8,16 +8,73 @@ import shlex
 from .words import Refusal, seconds, size, whole
 
 # sbatch(1).  Options that say what a task needs, by their long names.
-_SHORT = {"c": "cpus-per-task", "n": "ntasks", "N": "nodes", "t": "time", "p": "partition", "C": "constraint", "G": "gpus",
-          "A": "account", "q": "qos", "J": "job-name", "o": "output", "e": "error", "D": "chdir", "L": "licenses", "x": "exclude",
-          "w": "nodelist", "M": "clusters", "b": "begin", "d": "dependency", "S": "core-spec", "s": "oversubscribe", "H": "hold",
-          "i": "input", "Q": "quiet", "k": "no-kill"}
+_SHORT = {
+    "c": "cpus-per-task",
+    "n": "ntasks",
+    "N": "nodes",
+    "t": "time",
+    "p": "partition",
+    "C": "constraint",
+    "G": "gpus",
+    "A": "account",
+    "q": "qos",
+    "J": "job-name",
+    "o": "output",
+    "e": "error",
+    "D": "chdir",
+    "L": "licenses",
+    "x": "exclude",
+    "w": "nodelist",
+    "M": "clusters",
+    "b": "begin",
+    "d": "dependency",
+    "S": "core-spec",
+    "s": "oversubscribe",
+    "H": "hold",
+    "i": "input",
+    "Q": "quiet",
+    "k": "no-kill",
+}
 _CHOICES = {"account", "licenses", "nodelist", "prefer", "qos", "reservation", "switches", "tmp", "wckey"}
-_OF_THE_SITE = {"export", "mail-type", "mail-user", "signal", "requeue", "no-requeue", "exclude", "nice", "cluster", "clusters", "exclusive",
-                "oversubscribe", "comment", "begin", "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "immediate", "priority",
-                "dependency", "core-spec", "hold", "no-kill"}
+_OF_THE_SITE = {
+    "export",
+    "mail-type",
+    "mail-user",
+    "signal",
+    "requeue",
+    "no-requeue",
+    "exclude",
+    "nice",
+    "cluster",
+    "clusters",
+    "exclusive",
+    "oversubscribe",
+    "comment",
+    "begin",
+    "distribution",
+    "hint",
+    "mem-bind",
+    "cpu-bind",
+    "gres-flags",
+    "immediate",
+    "priority",
+    "dependency",
+    "core-spec",
+    "hold",
+    "no-kill",
+}
 # Their value, where they may have one, comes after "=".
-_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate", "nice", "hold", "quiet", "no-kill"}
+_WITHOUT_VALUE = {
+    "requeue",
+    "no-requeue",
+    "exclusive",
+    "oversubscribe",
+    "immediate",
+    "nice",
+    "hold",
+    "quiet",
+    "no-kill",
+}
 # The runner names these itself.
 _OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 

@@ -4,9 +4,19 @@ import contextlib
 import os
 import threading
 
-_BUSY = ("database is locked", "database table is locked", "deadlock detected", "could not serialize access", "lock timeout",
-         "lock wait timeout", "server closed the connection", "connection refused", "could not connect", "connection timed out",
-         "the database system is")
+_BUSY = (
+    "database is locked",
+    "database table is locked",
+    "deadlock detected",
+    "could not serialize access",
+    "lock timeout",
+    "lock wait timeout",
+    "server closed the connection",
+    "connection refused",
+    "could not connect",
+    "connection timed out",
+    "the database system is",
+)
 # Seconds between tries: five minutes in all.
 PAUSES = (0.5, 1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
 # SQLite waits by itself for so long, on threads that nobody watches.

@@ -15,8 +15,14 @@ def _load(name):
         pass
 
 
-for _name in ("galaxy_ext.metadata.set_metadata", "galaxy.datatypes.registry", "galaxy.model.mapping", "galaxy.model.store",
-              "galaxy.objectstore", "encodings.idna"):
+for _name in (
+    "galaxy_ext.metadata.set_metadata",
+    "galaxy.datatypes.registry",
+    "galaxy.model.mapping",
+    "galaxy.model.store",
+    "galaxy.objectstore",
+    "encodings.idna",
+):
     _load(_name)
 
 # The registry loads the modules of the datatypes that its file names.

@@ -59,7 +59,6 @@ class _Tasks:
         self.explained_at = time.monotonic()
         self.explained = None
 
-
     @property
     def waiting(self):
         """The task that the job waits for; None: all have ended."""
@@ -115,16 +114,25 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
 
     def _say_what_does_not_reach_jobs(self):
         if self.app.config.external_chown_script:
-            log.warning("galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as")
+            log.warning(
+                "galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as"
+            )
         if kept_back := jobs.kept_back(engine.handed_on()):
-            log.info("of the server's environment jobs do not get %s; what tools need, an environment's env: gives them", ", ".join(kept_back))
+            log.info(
+                "of the server's environment jobs do not get %s; what tools need, an environment's env: gives them",
+                ", ".join(kept_back),
+            )
 
     def _say_what_the_step_lacks(self, name, variables):
         left = metadata.left_to_the_tool(variables)
         if left and ("env", name, *left) not in self._said:
             self._said.add(("env", name, *left))
-            log.warning("job_conf: environment %r: env: %s: made by a shell for tools alone; the step that sets metadata does without "
-                        "(metadata: job has it in the job script, within the tool's memory)", name, ", ".join(left))
+            log.warning(
+                "job_conf: environment %r: env: %s: made by a shell for tools alone; the step that sets metadata does without "
+                "(metadata: job has it in the job script, within the tool's memory)",
+                name,
+                ", ".join(left),
+            )
 
     def _check_destinations(self):
         """Says of each of our destinations what is wrong with it; the others work."""
@@ -149,8 +157,12 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def _say_what_is_left_out(self, name, wanted):
         if wanted.left_out and (name, *wanted.left_out) not in self._said:
             self._said.add((name, *wanted.left_out))
-            log.warning("job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
-                        "(options: in the engine's configuration)", name, ", ".join(wanted.left_out))
+            log.warning(
+                "job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
+                "(options: in the engine's configuration)",
+                name,
+                ", ".join(wanted.left_out),
+            )
 
     # --- submitting ---------------------------------------------------------------------------------------------------
 
@@ -167,11 +179,15 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             job_wrapper.fail(f"This job's destination is misconfigured: {why}")
             return
         self._say_what_is_left_out(job_wrapper.job_destination.id, wanted)
-        requirements = [(found.resource_type, found.value_or_expression)
-                        for found in getattr(job_wrapper.tool, "resource_requirements", None) or ()]
+        requirements = [
+            (found.resource_type, found.value_or_expression)
+            for found in getattr(job_wrapper.tool, "resource_requirements", None) or ()
+        ]
         destination.with_tool(wanted, requirements)
         if wanted.unknown:
-            log.info("(%s) of its old environment, not looked at: %s", job_wrapper.get_id_tag(), ", ".join(wanted.unknown))
+            log.info(
+                "(%s) of its old environment, not looked at: %s", job_wrapper.get_id_tag(), ", ".join(wanted.unknown)
+            )
         key = self._key_of(job_wrapper)
         if wanted.stage == "copy":
             staged_job.set_parameters(job_wrapper)
@@ -221,8 +237,12 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         return jobs.key_of(job_wrapper.get_id_tag(), job.create_time, _resubmissions_of(job))
 
     def _state_of(self, job_wrapper, external=None):
-        return AsynchronousJobState(job_wrapper=job_wrapper, job_destination=job_wrapper.job_destination,
-                                    files_dir=job_wrapper.working_directory, job_id=external)
+        return AsynchronousJobState(
+            job_wrapper=job_wrapper,
+            job_destination=job_wrapper.job_destination,
+            files_dir=job_wrapper.working_directory,
+            job_id=external,
+        )
 
     def _who_sets_metadata(self, job_wrapper, wanted):
         """One of destination.METADATA."""
@@ -237,9 +257,14 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         places = staged_job.places_of(job_wrapper)
         # Galaxy adds what the tool alone is to know, credentials among it.
         variables = list(job_wrapper.job_destination.env)
-        text = self.get_job_file(job_wrapper, exit_code_path=state.exit_code_file, shell=job_wrapper.shell,
-                                 slots_statement=jobs.slots_statement(wanted.slots),
-                                 memory_statement=jobs.memory_statement(wanted.slots), **(staged_job.SCRIPT_OPTIONS if places else {}))
+        text = self.get_job_file(
+            job_wrapper,
+            exit_code_path=state.exit_code_file,
+            shell=job_wrapper.shell,
+            slots_statement=jobs.slots_statement(wanted.slots),
+            memory_statement=jobs.memory_statement(wanted.slots),
+            **(staged_job.SCRIPT_OPTIONS if places else {}),
+        )
         self.write_executable_script(state.job_file, text, job_io=job_wrapper.job_io)
         directory = os.path.abspath(job_wrapper.working_directory)
         environment = jobs.environment_of(engine.handed_on())
@@ -247,22 +272,34 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         if places:
             task = staged_job.task_of(state, needs, places)
             return engine.submit_of(self._name, [task], key, directory, environment, engine.own_umask())
-        script = jobs.script_task(needs, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
-                                  os.path.abspath(state.error_file), state.job_name)
+        script = jobs.script_task(
+            needs,
+            os.path.abspath(state.job_file),
+            directory,
+            os.path.abspath(state.output_file),
+            os.path.abspath(state.error_file),
+            state.job_name,
+        )
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):
             # Before 26.1 Galaxy looks at VIRTUAL_ENV alone.
             own = sys.prefix if sys.prefix != sys.base_prefix else None
-            galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env or own, environment, variables)
+            galaxys = metadata.environment_of(
+                job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env or own, environment, variables
+            )
             self._say_what_the_step_lacks(job_wrapper.job_destination.id, variables)
             step = metadata.task_of(command, directory, galaxys, wanted.task, self._service_terms)
-        return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
+        return engine.submit_of(
+            self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask()
+        )
 
     def _find_container(self, job_wrapper, **where):
         places = staged_job.places_of(job_wrapper)
         if places is None:
             return super()._find_container(job_wrapper, **where)
-        return staged_job.bound(super()._find_container(job_wrapper, **staged_job.where_for_container(job_wrapper, places)))
+        return staged_job.bound(
+            super()._find_container(job_wrapper, **staged_job.where_for_container(job_wrapper, places))
+        )
 
     def submit(self, state):
         tag = state.job_wrapper.get_id_tag()
@@ -321,7 +358,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
 
     def _init_own_threads(self):
         threading.Thread(name=f"{self.runner_name}.feed", target=self._follow, daemon=True).start()
-        threading.Thread(name=f"{self.runner_name}.cancels", target=self._cancels.run, args=(lambda: self._should_stop,), daemon=True).start()
+        threading.Thread(
+            name=f"{self.runner_name}.cancels", target=self._cancels.run, args=(lambda: self._should_stop,), daemon=True
+        ).start()
 
     def _follow(self):
         while not self._should_stop:
@@ -422,7 +461,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         if getattr(job_wrapper, "is_task", False):
             super()._finish_or_resubmit_job(job_state, job_stdout, job_stderr, **ids)
             return
-        outputs = [(path.false_path, path.real_path) for path in job_wrapper.job_io.get_output_fnames() if path.false_path]
+        outputs = [
+            (path.false_path, path.real_path) for path in job_wrapper.job_io.get_output_fnames() if path.false_path
+        ]
         working = job_wrapper.tool_working_directory
         left = patience.Left(working if staged_job.may_have_more_outputs(job_wrapper.tool, working) else None, outputs)
         for pause in patience.PAUSES:
@@ -437,8 +478,12 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                     job_wrapper.fail("Unable to finish job: the database was busy while its outputs were collected")
                     return
                 if pause == patience.PAUSES[0]:
-                    log.warning("(%s) is finished again, for up to %d minutes: the database is busy: %s", job_state.job_id,
-                                sum(patience.PAUSES) // 60, busy)
+                    log.warning(
+                        "(%s) is finished again, for up to %d minutes: the database is busy: %s",
+                        job_state.job_id,
+                        sum(patience.PAUSES) // 60,
+                        busy,
+                    )
             time.sleep(pause)
             if self._should_stop:
                 return  # it is taken up at the next start
@@ -471,7 +516,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def _streams_of(self, state, wanted, is_stopped):
         streams = [state.output_file, state.error_file]
         if wanted.stage == "copy" or is_stopped:  # nothing came back, or it was stopped while it waited
-            streams += [os.path.join(state.job_wrapper.working_directory, "outputs", name) for name in ("tool_stdout", "tool_stderr")]
+            streams += [
+                os.path.join(state.job_wrapper.working_directory, "outputs", name)
+                for name in ("tool_stdout", "tool_stderr")
+            ]
         return streams
 
     def check_watched_items(self):
@@ -482,7 +530,11 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                     has_ended, state.tasks.is_over = state.tasks.is_over, True
                 if not has_ended:
                     self.mark_as_failed(state)
-            if state.running and getattr(state.job_wrapper.tool, "produces_entry_points", False) and not state.tasks.can_be_entered:
+            if (
+                state.running
+                and getattr(state.job_wrapper.tool, "produces_entry_points", False)
+                and not state.tasks.can_be_entered
+            ):
                 state.tasks.can_be_entered = bool(state.job_wrapper.check_for_entry_points())
         now = time.monotonic()
         if now < self._look_next or not (self._parked or self.watched):
@@ -508,8 +560,12 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def _explain_the_oldest(self):
         """Of jobs whose script or whose last step waits: of that task."""
         now = time.monotonic()
-        waiting = [state for state in self.watched if now - state.tasks.explained_at >= _EXPLAIN_S
-                   and not (state.running and state.tasks.waiting == state.tasks.ids[0])]
+        waiting = [
+            state
+            for state in self.watched
+            if now - state.tasks.explained_at >= _EXPLAIN_S
+            and not (state.running and state.tasks.waiting == state.tasks.ids[0])
+        ]
         for state in waiting[:_EXPLAINED]:
             tasks = state.tasks
             tasks.explained_at, number = now, tasks.waiting
@@ -550,8 +606,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         unwanted = set()
         with self.app.model.new_session() as session:
             for at in range(0, len(possible), _PAGE):
-                ended = select(model.Job).where(model.Job.job_runner_external_id.in_(possible[at:at + _PAGE]),
-                                                model.Job.state.in_((*model.Job.terminal_states, model.Job.states.STOPPED)))
+                ended = select(model.Job).where(
+                    model.Job.job_runner_external_id.in_(possible[at : at + _PAGE]),
+                    model.Job.state.in_((*model.Job.terminal_states, model.Job.states.STOPPED)),
+                )
                 for job in session.scalars(ended):
                     # By its key: an engine that began anew has given the same numbers to other jobs.
                     key = jobs.key_of(job.get_id_tag(), job.create_time, _resubmissions_of(job))

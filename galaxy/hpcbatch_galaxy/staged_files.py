@@ -19,7 +19,9 @@ def files_below(folder):
     """Paths of the regular files, relative to it."""
     found = []
     for at, _, names in os.walk(folder):
-        found += [os.path.relpath(os.path.join(at, name), folder) for name in names if os.path.isfile(os.path.join(at, name))]
+        found += [
+            os.path.relpath(os.path.join(at, name), folder) for name in names if os.path.isfile(os.path.join(at, name))
+        ]
     return sorted(found)
 
 
@@ -67,7 +69,11 @@ def names_tool(places):
 
 def pack_tool(places, named=None):
     """Writes the archive of the tool's files: those that it has named, else all beside it.  Raises Refusal."""
-    names = sorted(named) if named is not None else [one for one in files_below(places.tool_directory) if staging.is_tools_own(one)]
+    names = (
+        sorted(named)
+        if named is not None
+        else [one for one in files_below(places.tool_directory) if staging.is_tools_own(one)]
+    )
     paths = [os.path.join(places.tool_directory, name) for name in names]
     if named is None:
         staging.check_tool_files(places.tool_directory, len(paths), sum(os.path.getsize(path) for path in paths))
@@ -75,14 +81,17 @@ def pack_tool(places, named=None):
     with _written(target) as archive:
         for name, path in zip(names, paths):
             with open(path, "rb") as file:
-                archive.addfile(_entry(name, tarfile.REGTYPE, os.fstat(file.fileno()).st_size, os.access(path, os.X_OK)), file)
+                archive.addfile(
+                    _entry(name, tarfile.REGTYPE, os.fstat(file.fileno()).st_size, os.access(path, os.X_OK)), file
+                )
     places.inputs[staging.TOOL] = target
 
 
 def put_back(job_directory, kept):
     """What the task has left, into the job's directory; `kept` as in staging.is_left.  Raises Unsafe, OSError or tarfile.TarError.
 
-    May be done again after a crash in its middle, and is done once: what Galaxy has taken away from there since does not come again."""
+    May be done again after a crash in its middle, and is done once: what Galaxy has taken away from there since does not come again.
+    """
     path = os.path.join(job_directory, staging.RESULT)
     try:
         archive = tarfile.open(path)
@@ -101,7 +110,9 @@ def put_back(job_directory, kept):
                 _make_folder(job_directory, entry.name)
                 continue
             _make_folder(job_directory, os.path.dirname(entry.name))
-            source = open(os.path.join(job_directory, entry.linkname), "rb") if entry.islnk() else archive.extractfile(entry)
+            source = (
+                open(os.path.join(job_directory, entry.linkname), "rb") if entry.islnk() else archive.extractfile(entry)
+            )
             with source:
                 _replace(target, source, entry.mode)
     os.unlink(path)
@@ -119,7 +130,9 @@ def _make_folder(root, name):
 
 def _replace(target, source, mode):
     new = target + ".hpcbatch-new"
-    with open(new, "wb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o777 if mode & 0o100 else 0o666)) as file:
+    with open(
+        new, "wb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o777 if mode & 0o100 else 0o666)
+    ) as file:
         shutil.copyfileobj(source, file, 1 << 20)
     os.replace(new, target)
 

@@ -17,17 +17,25 @@ def set_parameters(job_wrapper):
 def begin(job_wrapper):
     """Before Galaxy makes the job.  Raises Refusal."""
     tool = job_wrapper.tool
-    staging.check_job({fact for fact, holds in {
-        # Galaxy 25.1 believes it of users' own tools, which are always in containers.
-        "galaxy_python": tool.requires_galaxy_python_environment and tool.tool_type != "user_defined",
-        "interactive": getattr(tool, "produces_entry_points", False),
-        "cwl": job_wrapper.is_cwl_job,
-        "remote_evaluation": job_wrapper.remote_command_line,
-        "split": getattr(job_wrapper, "is_task", False),
-    }.items() if holds})
+    staging.check_job(
+        {
+            fact
+            for fact, holds in {
+                # Galaxy 25.1 believes it of users' own tools, which are always in containers.
+                "galaxy_python": tool.requires_galaxy_python_environment and tool.tool_type != "user_defined",
+                "interactive": getattr(tool, "produces_entry_points", False),
+                "cwl": job_wrapper.is_cwl_job,
+                "remote_evaluation": job_wrapper.remote_command_line,
+                "split": getattr(job_wrapper, "is_task", False),
+            }.items()
+            if holds
+        }
+    )
     places = staging.Places(os.path.abspath(job_wrapper.working_directory), job_wrapper.tool_directory())
     # Galaxy's runners make a job with what the wrapper says by itself; only Pulsar's says something else.
-    job_wrapper.default_compute_environment = lambda job=None: StagedEnvironment(job_wrapper.job_io, job or job_wrapper.get_job(), places)
+    job_wrapper.default_compute_environment = lambda job=None: StagedEnvironment(
+        job_wrapper.job_io, job or job_wrapper.get_job(), places
+    )
     job_wrapper.staged_places = places
 
 
@@ -38,8 +46,11 @@ def places_of(job_wrapper):
 
 def where_for_container(job_wrapper, places):
     """What Galaxy's container finder is to take for the job's place."""
-    return {"compute_working_directory": os.path.join(places.job_directory, "working"), "compute_job_directory": places.job_directory,
-            "compute_tool_directory": places.tool}
+    return {
+        "compute_working_directory": os.path.join(places.job_directory, "working"),
+        "compute_job_directory": places.job_directory,
+        "compute_tool_directory": places.tool,
+    }
 
 
 def bound(container):
@@ -54,7 +65,9 @@ def kept_of(state):
 
 
 def _looks_through_working(tool):
-    return any(output.collection or getattr(output, "dataset_collector_descriptions", None) for output in tool.outputs.values())
+    return any(
+        output.collection or getattr(output, "dataset_collector_descriptions", None) for output in tool.outputs.values()
+    )
 
 
 def may_have_more_outputs(tool, working):
@@ -70,5 +83,13 @@ def task_of(state, needs, places):
     if places.tool_directory and staged_files.names_tool(places):
         named = tool.required_files and tool.required_files.find_required_files(places.tool_directory)
         staged_files.pack_tool(places, named)
-    return staging.task_of(needs, places, os.path.basename(state.job_file), kept_of(state), marked_files, _looks_through_working(tool),
-                           tool.provided_metadata_file, state.job_name)
+    return staging.task_of(
+        needs,
+        places,
+        os.path.basename(state.job_file),
+        kept_of(state),
+        marked_files,
+        _looks_through_working(tool),
+        tool.provided_metadata_file,
+        state.job_name,
+    )

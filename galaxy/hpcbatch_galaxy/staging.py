@@ -141,8 +141,10 @@ def is_tools_own(name):
 
 def check_tool_files(directory, count, size):
     if count > MOST_TOOL_FILES or size > MOST_TOOL_BYTES:
-        raise Refusal(f"stage: copy: the tool's directory {directory} has more than {MOST_TOOL_FILES} files or {MOST_TOOL_BYTES >> 20} MB; "
-                      "let the tool name those it needs by <required_files>")
+        raise Refusal(
+            f"stage: copy: the tool's directory {directory} has more than {MOST_TOOL_FILES} files or {MOST_TOOL_BYTES >> 20} MB; "
+            "let the tool name those it needs by <required_files>"
+        )
 
 
 def check_job(facts):

@@ -18,7 +18,8 @@ def _gigabytes(count):
 
 
 def verdict_of(event, asked, has_exit_code):
-    """None where the script ended by itself, as it must have where it has written down an exit code and the engine knows nothing more.  `event` is the feed's, or the task itself; `asked` are the task's keys; `has_exit_code`:
+    """None where the script ended by itself, as it must have where it has written down an exit code and the engine knows
+    nothing more.  `event` is the feed's, or the task itself; `asked` are the task's keys; `has_exit_code`:
     the script has written down how its tool ended."""
     failure = event.get("failure") or ("ok" if event.get("state") == "done" else "cancelled")
     if failure == "ok" or (failure in ("tool_failed", "engine_error") and has_exit_code):

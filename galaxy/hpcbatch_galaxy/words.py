@@ -53,8 +53,10 @@ def seconds(name, value):
         else:
             found = first * 60 + (second or 0)
     elif re.fullmatch(r"(?:\d+(?:\.\d+)?\s*[dhms]\s*)+", text):
-        found = sum(float(count) * {"d": 86400, "h": 3600, "m": 60, "s": 1}[unit]
-                    for count, unit in re.findall(r"(\d+(?:\.\d+)?)\s*([dhms])", text))
+        found = sum(
+            float(count) * {"d": 86400, "h": 3600, "m": 60, "s": 1}[unit]
+            for count, unit in re.findall(r"(\d+(?:\.\d+)?)\s*([dhms])", text)
+        )
     else:
         found = 0
     if not found > 0:

@@ -118,7 +118,9 @@ class Calls:
         self._closing = False
         self._feed = Feed(_client.Client(engine.path), name, self._ended, self._warn, self._revive)
         self._feed.begin()
-        self._threads = [threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)]
+        self._threads = [
+            threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -203,7 +205,11 @@ class Calls:
             if count == 0:
                 break
             group: list[Call] = []
-            while self._waiting and len(group) < count and (not group or self._waiting[0].name == first.name and not self._waiting[0].alone):
+            while (
+                self._waiting
+                and len(group) < count
+                and (not group or self._waiting[0].name == first.name and not self._waiting[0].alone)
+            ):
                 group.append(self._waiting.popleft())
             groups.append(group)
         return groups
@@ -233,7 +239,9 @@ class Calls:
             for number in numbers:
                 self._forget_files(number)
             return self._refused(groups, error)
-        body = _client.submit_of(self._name, tasks, f"calls-{uuid.uuid4().hex}", self._directory, self._environment, self._umask)
+        body = _client.submit_of(
+            self._name, tasks, f"calls-{uuid.uuid4().hex}", self._directory, self._environment, self._umask
+        )
         with self._feed:
             try:
                 try:
@@ -349,4 +357,6 @@ class Calls:
         except Error:
             last = []
         why = "; ".join([f"{failure}: {text}" if text else failure, *last])
-        return CallFailed(f"task {task} of a call gave no result ({why}); `hpcbatch explain {task}` says more", task, failure)
+        return CallFailed(
+            f"task {task} of a call gave no result ({why}); `hpcbatch explain {task}` says more", task, failure
+        )

@@ -38,7 +38,10 @@ def _encoded(body):
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         wrong = error.object[error.start]
-        raise Refused(400, f"a text of the request holds U+{ord(wrong):04X}, half of a character of UTF-16, which is no text alone") from None
+        raise Refused(
+            400,
+            f"a text of the request holds U+{ord(wrong):04X}, half of a character of UTF-16, which is no text alone",
+        ) from None
 
 
 class Refused(Error):
@@ -378,11 +381,15 @@ def connect(program=None, start=True):
             raise
     command = [find_program(program), "engine", "start", "--until-idle"]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Error(f"cannot start the engine by {' '.join(command)}: {error}") from error
     if done.returncode != 0:
         words = done.stderr.strip().splitlines()
-        raise Error(words[-1].removeprefix("hpcbatch: ") if words else f"cannot start the engine: exit {done.returncode}")
+        raise Error(
+            words[-1].removeprefix("hpcbatch: ") if words else f"cannot start the engine: exit {done.returncode}"
+        )
     client.home = client.get("/v1/engine").get("home")
     return client

@@ -62,7 +62,9 @@ def _seconds(walltime: str | float) -> float:
 class _Worker(ProcessInterface):
     """A task that is a worker, or several."""
 
-    def __init__(self, scheduler: str, name: object, engine: Client, task: Mapping[str, Any], words: Sequence[str], prologue: str) -> None:
+    def __init__(
+        self, scheduler: str, name: object, engine: Client, task: Mapping[str, Any], words: Sequence[str], prologue: str
+    ) -> None:
         super().__init__(scheduler=scheduler, name=name)
         self._engine = engine
         command = [*words[:3], scheduler, "--name", str(name), *words[3:]]
@@ -127,7 +129,8 @@ class Cluster(SpecCluster):  # type: ignore[misc]
             raise TypeError(f"Cluster has no argument '{word}'")
         if given := sorted(word for word, value in of_the_site.items() if value not in (None, [], "")):
             warnings.warn(
-                f"not used: {', '.join(given)}. Queues, accounts and directives are said of a site in hpcbatch's configuration", stacklevel=2
+                f"not used: {', '.join(given)}. Queues, accounts and directives are said of a site in hpcbatch's configuration",
+                stacklevel=2,
             )
         whole = memory if isinstance(memory, int) else dask.utils.parse_bytes(memory)
         if cores < 1 or processes < 1 or processes > cores:
@@ -151,13 +154,27 @@ class Cluster(SpecCluster):  # type: ignore[misc]
             words += ["--protocol", protocol]
         words += self._of_security(security)
         words += [*(worker_extra_args or ()), *(extra or ())]
-        task = {"cpus": cores, "mem": whole, "time": time, "kind": "dask-worker", "site": site, "tags": tags, "gpus": gpus,
-                "env": dict(env) if env else None, "retries": 0}
+        task = {
+            "cpus": cores,
+            "mem": whole,
+            "time": time,
+            "kind": "dask-worker",
+            "site": site,
+            "tags": tags,
+            "gpus": gpus,
+            "env": dict(env) if env else None,
+            "retries": 0,
+        }
         self._task = {key: value for key, value in task.items() if value is not None}
         self._words = words
         self._prologue = "\n".join([*(job_script_prologue or ()), *(env_extra or ())])
         self._engine = Client(program=program, name="dask")
-        options: dict[str, Any] = {"protocol": protocol, "dashboard_address": dashboard_address, "security": security, **(scheduler_options or {})}
+        options: dict[str, Any] = {
+            "protocol": protocol,
+            "dashboard_address": dashboard_address,
+            "security": security,
+            **(scheduler_options or {}),
+        }
         if interface:
             options["interface"] = interface
         if host:
@@ -182,7 +199,9 @@ class Cluster(SpecCluster):  # type: ignore[misc]
         for option, key in (("--tls-ca-file", "ca_file"), ("--tls-cert", "cert"), ("--tls-key", "key")):
             path = told.get(key) or told.get(f"tls_{key}")
             if path is None or "\n" in path:
-                raise ValueError("workers elsewhere read certificates from files: give Security(tls_ca_file=..., tls_worker_cert=..., ...)")
+                raise ValueError(
+                    "workers elsewhere read certificates from files: give Security(tls_ca_file=..., tls_worker_cert=..., ...)"
+                )
             words += [option, os.path.abspath(path)]
         return words
 

@@ -101,7 +101,11 @@ def _seconds(time: str | float) -> float | None:
     with contextlib.suppress(ValueError):
         return walltime_s(time)
     pieces = re.findall(r"(\d+(?:\.\d+)?)([smhd])", time)
-    return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if "".join(map("".join, pieces)) == time else None
+    return (
+        sum(float(number) * _SECONDS[unit] for number, unit in pieces)
+        if "".join(map("".join, pieces)) == time
+        else None
+    )
 
 
 class _Chunk:
@@ -136,7 +140,11 @@ class _Recipe:
     folder: str
 
     def __call__(self, calls: list[Call], number: str) -> dict[str, Any]:
-        task = {**self.needs, "name": calls[0].name, "outputs": {"results": os.path.join(self.folder, f"{number}.results")}}
+        task = {
+            **self.needs,
+            "name": calls[0].name,
+            "outputs": {"results": os.path.join(self.folder, f"{number}.results")},
+        }
         # Of calls that share a task because they are quick, one that is not may take its whole time: where that is not enough
         # for all of them, they run again on their own. A chunk has its calls' times together, where somebody said them.
         longest = max(call.count for call in calls)
@@ -205,16 +213,28 @@ class Executor(concurrent.futures.Executor):
         self._is_warm = warm
         self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)
-        asked = {"cpus": (cpus, _values.number_or_text), "memory": (memory, _values.number_or_text), "site": (site, _values.text),
-                 "gpus": (gpus, _values.gpus), "retries": (retries, _values.number), "tags": (tags, _values.texts),
-                 "env": (env, _values.environment)}
+        asked = {
+            "cpus": (cpus, _values.number_or_text),
+            "memory": (memory, _values.number_or_text),
+            "site": (site, _values.text),
+            "gpus": (gpus, _values.gpus),
+            "retries": (retries, _values.number),
+            "tags": (tags, _values.texts),
+            "env": (env, _values.environment),
+        }
         needs = {word: read(word, value) for word, (value, read) in asked.items() if value is not None}
         memory, env, time = needs.get("memory"), needs.get("env"), _values.seconds_or_text(time)
         if warm:
             # What prepares the same in this program uses the same workers; what an initializer reads may be other than before.
             whose = _program.token if initializer is None else uuid.uuid4().hex
-            own = hashlib.sha256(f"{whose}\0{preparation}\0{memory}\0{sorted((env or {}).items())}".encode()).hexdigest()[:12]
-            needs["service"] = {"name": f"python-{own}", "kind": "answer", "command": [sys.executable, _WORKER, "--serve", preparation]}
+            own = hashlib.sha256(
+                f"{whose}\0{preparation}\0{memory}\0{sorted((env or {}).items())}".encode()
+            ).hexdigest()[:12]
+            needs["service"] = {
+                "name": f"python-{own}",
+                "kind": "answer",
+                "command": [sys.executable, _WORKER, "--serve", preparation],
+            }
             if memory is not None:
                 needs["service"]["memory"] = memory
             if env:
@@ -223,7 +243,9 @@ class Executor(concurrent.futures.Executor):
         parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
         folder = CallFolder(os.path.abspath(parent))
         recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder.path)
-        self._calls = Calls(engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, recipe)
+        self._calls = Calls(
+            engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, recipe
+        )
         self._closing = threading.Lock()
         self._is_closed = False
         self._process = os.getpid()
@@ -256,15 +278,26 @@ class Executor(concurrent.futures.Executor):
                 pickled = self._pickler.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
             except Exception as error:
                 if self._pickler is pickle and isinstance(error, (pickle.PicklingError, AttributeError)):
-                    error = pickle.PicklingError(f"{error}; with cloudpickle installed, lambdas and what functions define within themselves go along")
+                    error = pickle.PicklingError(
+                        f"{error}; with cloudpickle installed, lambdas and what functions define within themselves go along"
+                    )
                 future.set_exception(error)
                 return future
             inner = _innermost(fn)
             name = str(getattr(inner, "__qualname__", type(inner).__qualname__))
-            self._calls.add(Call(future, pickled, name, len(args[0]) if isinstance(fn, _Chunk) else 1, not self._is_warm))
+            self._calls.add(
+                Call(future, pickled, name, len(args[0]) if isinstance(fn, _Chunk) else 1, not self._is_warm)
+            )
             return future
 
-    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1, **more: Any) -> Iterator[Any]:
+    def map(
+        self,
+        fn: Callable[..., Any],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        **more: Any,
+    ) -> Iterator[Any]:
         """As ProcessPoolExecutor.map: `chunksize` calls are one task."""
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")

@@ -137,8 +137,15 @@ class Feed:
         """Whether a task that is watched has ended already: for one that was submitted long ago.  Raises client.Error."""
         task = self._client.task(number, _PATIENCE_S)
         if task is None or task.get("client") != self._name:
-            self.tell(number, {"id": number, "state": "failed", "failure": "engine_error",
-                                "message": "the engine knows nothing of it any more"})
+            self.tell(
+                number,
+                {
+                    "id": number,
+                    "state": "failed",
+                    "failure": "engine_error",
+                    "message": "the engine knows nothing of it any more",
+                },
+            )
         elif task["state"] in ("done", "failed", "cancelled"):
             self.tell(number, task)
 

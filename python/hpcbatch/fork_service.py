@@ -120,7 +120,9 @@ def _set_threads(count):
         if kind == "openblas":
             # Wheels rename what they bring along.
             candidates = [
-                prefix + "openblas_set_num_threads" + suffix for prefix in ("", "scipy_") for suffix in ("", "64_", "_64_")
+                prefix + "openblas_set_num_threads" + suffix
+                for prefix in ("", "scipy_")
+                for suffix in ("", "64_", "_64_")
             ]
         else:
             candidates = ["MKL_Set_Num_Threads" if kind == "libmkl_rt" else "omp_set_num_threads"]
@@ -234,7 +236,11 @@ def _coerce_locale(environment, own):
 
 def _same_settings(environment, own):
     """Python was started with the settings that the task's environment asks for."""
-    names = {name for name in (*environment, *own) if name.startswith(b"PYTHON") or name.startswith(b"LC_") or name == b"LANG"}
+    names = {
+        name
+        for name in (*environment, *own)
+        if name.startswith(b"PYTHON") or name.startswith(b"LC_") or name == b"LANG"
+    }
     return all(environment.get(name) == own.get(name) for name in names)
 
 
@@ -455,7 +461,9 @@ def _main():
     if told == "stale":
         control.send(b"renewing")
         os.dup2(control.fileno(), 0)
-        os.execv(sys.executable, getattr(sys, "orig_argv", None) or [sys.executable, "-m", __spec__.name] + sys.argv[1:])
+        os.execv(
+            sys.executable, getattr(sys, "orig_argv", None) or [sys.executable, "-m", __spec__.name] + sys.argv[1:]
+        )
     if told != "end":
         del service, control
         _become(told, own)

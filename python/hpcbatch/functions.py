@@ -129,8 +129,11 @@ def _hand_in_all() -> None:
     """At the end of the program, before executors are closed: what waits for calls of ours is handed in yet."""
     while True:
         with _making:
-            ours = [later for later, awaited in _open.items()
-                    if all(one.done() or isinstance(one, (CallFuture, _Later)) for one in awaited)]
+            ours = [
+                later
+                for later, awaited in _open.items()
+                if all(one.done() or isinstance(one, (CallFuture, _Later)) for one in awaited)
+            ]
         if not ours:
             return
         concurrent.futures.wait(ours, timeout=_LONGEST_LOOK_S)
@@ -239,13 +242,21 @@ class _Run:
 
 
 @overload
-def task(function: Callable[..., Any], /) -> Function: ...
+def task(function: Callable[..., Any], /) -> Function:
+    ...
+
+
 @overload
-def task(**options: Any) -> Callable[[Callable[..., Any]], Function]: ...
+def task(**options: Any) -> Callable[[Callable[..., Any]], Function]:
+    ...
+
+
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes calls of a function tasks, and their values futures: `@task`, or `@task(cpus=4, memory="8G", ...)` with the options of
     `Executor`. `function.here(...)` is the function itself."""
-    inspect.signature(Executor).bind(**options)  # a word that it does not know is refused here, and not at the first call
+    inspect.signature(Executor).bind(
+        **options
+    )  # a word that it does not know is refused here, and not at the first call
     if function is None:
         return lambda one: Function(one, options)
     return Function(function, options)
@@ -258,7 +269,9 @@ def gather(*futures: concurrent.futures.Future[Any], progress: bool | None = Non
     bar = Bar("calls", progress)
     try:
         for future in futures:
-            while not future.done() and not concurrent.futures.wait([future], timeout=bar.patience(_LONGEST_LOOK_S)).done:
+            while (
+                not future.done() and not concurrent.futures.wait([future], timeout=bar.patience(_LONGEST_LOOK_S)).done
+            ):
                 ended = sum(one.done() for one in futures)
                 bar.show(ended, len(futures), f"{ended:,} of {len(futures):,} have ended", False)
             future.result()

@@ -32,7 +32,9 @@ class Backend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
     default_n_jobs = -1
     supports_retrieve_callback = True
 
-    def __init__(self, nesting_level: int | None = None, inner_max_num_threads: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, nesting_level: int | None = None, inner_max_num_threads: int | None = None, **options: Any
+    ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
         self._options = options
         self._executor: Executor | None = None
@@ -47,7 +49,9 @@ class Backend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
         self._executor = Executor(**self._options)
         return self.effective_n_jobs(n_jobs)
 
-    def submit(self, func: Callable[[], list[Any]], callback: Callable[[Future[Any]], object] | None = None) -> Future[Any]:
+    def submit(
+        self, func: Callable[[], list[Any]], callback: Callable[[Future[Any]], object] | None = None
+    ) -> Future[Any]:
         assert self._executor is not None
         future = self._executor.submit(_run, func)
         if callback is not None:

@@ -13,7 +13,9 @@ _STEP_S = 1.0
 
 
 def bar_html(name: str, ended: int, total: int, words: str) -> str:
-    return f'<b>{html.escape(name)}</b> <progress value="{ended}" max="{max(total, 1)}"></progress> {html.escape(words)}'
+    return (
+        f'<b>{html.escape(name)}</b> <progress value="{ended}" max="{max(total, 1)}"></progress> {html.escape(words)}'
+    )
 
 
 def _notebook() -> Any:

@@ -34,10 +34,30 @@ __all__ = ["HpcbatchExecutor", "HpcbatchJob", "HpcbatchJobEnvironment"]
 
 _BEFORE_THE_END_S = 90
 _RETRIES = "SUBMITIT_HPCBATCH_RETRIES"
-_STATES = {"waiting": "PENDING", "held": "PENDING", "running": "RUNNING", "finishing": "RUNNING", "unknown": "RUNNING",
-           "done": "COMPLETED", "cancelled": "CANCELLED"}
-_parameters = frozenset({"name", "timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "nodes", "tasks_per_node",
-                         "stderr_to_stdout", "site", "tags", "setup"})
+_STATES = {
+    "waiting": "PENDING",
+    "held": "PENDING",
+    "running": "RUNNING",
+    "finishing": "RUNNING",
+    "unknown": "RUNNING",
+    "done": "COMPLETED",
+    "cancelled": "CANCELLED",
+}
+_parameters = frozenset(
+    {
+        "name",
+        "timeout_min",
+        "mem_gb",
+        "cpus_per_task",
+        "gpus_per_node",
+        "nodes",
+        "tasks_per_node",
+        "stderr_to_stdout",
+        "site",
+        "tags",
+        "setup",
+    }
+)
 
 
 class HpcbatchInfoWatcher(core.InfoWatcher):
@@ -64,8 +84,12 @@ class HpcbatchInfoWatcher(core.InfoWatcher):
                 self._info_dict[number] = {"JobID": number, "State": state, "Message": str(error)}
             else:
                 state = _STATES.get(task.state) or ("TIMEOUT" if task.failure == "time_task" else "FAILED")
-                self._info_dict[number] = {"JobID": number, "State": state, "NodeList": str(task.facts.get("node", "")),
-                                           "Message": task.message or ""}
+                self._info_dict[number] = {
+                    "JobID": number,
+                    "State": state,
+                    "NodeList": str(task.facts.get("node", "")),
+                    "Message": task.message or "",
+                }
             if self.is_done(number, mode="cache"):
                 self._finished.add(number)
         self._last_status_check = time.time()
@@ -92,7 +116,8 @@ class HpcbatchJobEnvironment(job_environment.JobEnvironment):
 
     # What nobody sets is what one process has.
     _env = {"job_id": "HPCBATCH_TASK_ID"} | {
-        name: f"SUBMITIT_HPCBATCH_{name.upper()}" for name in ("num_tasks", "num_nodes", "node", "global_rank", "local_rank")
+        name: f"SUBMITIT_HPCBATCH_{name.upper()}"
+        for name in ("num_tasks", "num_nodes", "node", "global_rank", "local_rank")
     }
 
     def _handle_signals(self, paths: utils.JobPaths, submission: utils.DelayedSubmission) -> None:
@@ -130,7 +155,9 @@ class HpcbatchJobEnvironment(job_environment.JobEnvironment):
             sys.exit(0)
         # What may go on is tried again whatever it ended by; beyond that it is retried by hand.
         spared = paths.result_pickle.with_suffix(".spared")
-        if outcome == "error" and (spared.stat().st_size if spared.exists() else 0) < int(os.environ.get(_RETRIES, "0")):
+        if outcome == "error" and (spared.stat().st_size if spared.exists() else 0) < int(
+            os.environ.get(_RETRIES, "0")
+        ):
             with open(spared, "a") as file:
                 file.write(".")
             sys.exit(1)
@@ -168,7 +195,9 @@ class HpcbatchExecutor(core.Executor):
                 raise ValueError(f"{word}={parameters[word]}: a task is one process on one node")
         super()._internal_update_parameters(**parameters)
 
-    def _internal_process_submissions(self, delayed_submissions: Sequence[utils.DelayedSubmission]) -> list[core.Job[Any]]:
+    def _internal_process_submissions(
+        self, delayed_submissions: Sequence[utils.DelayedSubmission]
+    ) -> list[core.Job[Any]]:
         folder = utils.JobPaths.get_first_id_independent_folder(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
         pickles = []
@@ -176,15 +205,22 @@ class HpcbatchExecutor(core.Executor):
             delayed.set_timeout(self.parameters.get("timeout_min", 5), self.max_num_timeout)
             pickles.append(folder / f"{uuid.uuid4().hex}.pkl")
             delayed.dump(pickles[-1])
-            if len(pickles) == 1 and (size := pickles[0].stat().st_size / 2**30 * len(delayed_submissions)) > self.max_pickle_size_gb:
+            if (
+                len(pickles) == 1
+                and (size := pickles[0].stat().st_size / 2**30 * len(delayed_submissions)) > self.max_pickle_size_gb
+            ):
                 pickles[0].unlink()
-                raise RuntimeError(f"functions and arguments come to some {size:.2f} GB: max_pickle_size_gb is {self.max_pickle_size_gb}")
+                raise RuntimeError(
+                    f"functions and arguments come to some {size:.2f} GB: max_pickle_size_gb is {self.max_pickle_size_gb}"
+                )
         can_go_on = any(hasattr(delayed.function, "checkpoint") for delayed in delayed_submissions)
         engine = HpcbatchJob.watcher.client()
         whole = None
         try:
             whole = engine.submit(**self._task(can_go_on), array=f"1-{len(pickles)}" if len(pickles) > 1 else None)
-            numbers = [whole.id] if len(pickles) == 1 else [f"{whole.id}.{index}" for index in range(1, len(pickles) + 1)]
+            numbers = (
+                [whole.id] if len(pickles) == 1 else [f"{whole.id}.{index}" for index in range(1, len(pickles) + 1)]
+            )
             jobs: list[core.Job[Any]] = []
             for number, pickle in zip(numbers, pickles):
                 jobs.append(HpcbatchJob(folder=self.folder, job_id=number))
@@ -206,7 +242,13 @@ class HpcbatchExecutor(core.Executor):
         words = [*self._python, "-u", "-m", "submitit.core._submit", str(self.folder)]
         both = bool(asked.get("stderr_to_stdout"))
         if asked.get("setup") or both:
-            words = ["/bin/bash", "-c", "\n".join([*asked.get("setup", ()), 'exec "$@"' + (" 2>&1" if both else "")]), "bash", *words]
+            words = [
+                "/bin/bash",
+                "-c",
+                "\n".join([*asked.get("setup", ()), 'exec "$@"' + (" 2>&1" if both else "")]),
+                "bash",
+                *words,
+            ]
         task = {
             "command": words,
             "name": asked.get("name", "submitit"),

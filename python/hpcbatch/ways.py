@@ -37,7 +37,7 @@ def with_terms(
     if isinstance(asked, Mapping):
         if len(asked) != 1:
             raise ValueError("memory and capability of GPUs go with one kind, or with several as a100|h100")
-        (terms["kind"], terms["count"]), = asked.items()
+        ((terms["kind"], terms["count"]),) = asked.items()
     elif asked is not None:
         terms["count"] = asked
     if memory:

@@ -66,8 +66,14 @@ class Counts:
 
     def words(self) -> str:
         """`8 done, 1 failed, 3 waiting of 12`"""
-        said = {"done": self.done, "failed": self.failed, "cancelled": self.cancelled, "running": self.running,
-                "waiting": self.waiting, "held": self.held}
+        said = {
+            "done": self.done,
+            "failed": self.failed,
+            "cancelled": self.cancelled,
+            "running": self.running,
+            "waiting": self.waiting,
+            "held": self.held,
+        }
         return ", ".join(f"{number:,} {word}" for word, number in said.items() if number) + f" of {self.total:,}"
 
 
@@ -104,7 +110,9 @@ def _given(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _gpus_of(gpus: float | str | Mapping[str, Any] | None, memory: str | int | None, capability: str | float | None) -> Any:
+def _gpus_of(
+    gpus: float | str | Mapping[str, Any] | None, memory: str | int | None, capability: str | float | None
+) -> Any:
     """As the API has them: of what is asked beside the number a map with both."""
     if isinstance(gpus, Mapping):
         gpus = dict(gpus)
@@ -115,8 +123,10 @@ def _gpus_of(gpus: float | str | Mapping[str, Any] | None, memory: str | int | N
         if gpus.keys() & {"count", "kind", "memory", "capability"}:
             return {**gpus, **terms}
         if len(gpus) != 1:
-            raise Error("gpu_memory and gpu_capability go with GPUs of one kind, or of either of several: gpus='a100|h100:2'")
-        (kind, count), = gpus.items()
+            raise Error(
+                "gpu_memory and gpu_capability go with GPUs of one kind, or of either of several: gpus='a100|h100:2'"
+            )
+        ((kind, count),) = gpus.items()
         return {"kind": kind, "count": count, **terms}
     if isinstance(gpus, str):
         kind, _, count = gpus.partition(":")
@@ -315,7 +325,9 @@ class Client:
             stdout=None if stdout is None else _absolute(stdout, base, own),
             stderr=None if stderr is None else _absolute(stderr, base, own),
             inputs=None if inputs is None else {one: _absolute(path, directory, own) for one, path in inputs.items()},
-            outputs=None if outputs is None else {one: _absolute(path, directory, own) for one, path in outputs.items()},
+            outputs=None
+            if outputs is None
+            else {one: _absolute(path, directory, own) for one, path in outputs.items()},
             container=dict(container) if isinstance(container, Mapping) else container,
             output_limit=output_limit,
             estimate=estimate,
@@ -342,7 +354,15 @@ class Client:
     def _heard(self, ids: list[str], wait: float) -> tuple[Counts, bool]:
         """How they stand after `wait` seconds, or as soon as all have ended; and whether they have."""
         said = self._engine.request("POST", "/v1/tasks/wait", {"ids": ids, "timeout": wait}, waits=wait)
-        counts = Counts(said["total"], said["ok"], said["failed"], said["cancelled"], said["running"], said["waiting"], said.get("held", 0))
+        counts = Counts(
+            said["total"],
+            said["ok"],
+            said["failed"],
+            said["cancelled"],
+            said["running"],
+            said["waiting"],
+            said.get("held", 0),
+        )
         return counts, said["done"]
 
     def wait(
@@ -376,12 +396,15 @@ class Client:
                 if is_over:
                     break
                 if until is not None and _time.monotonic() >= until:
-                    raise TimeoutError(f"{counts.total - counts.ended} of {counts.total} had not ended within {timeout} s")
+                    raise TimeoutError(
+                        f"{counts.total - counts.ended} of {counts.total} had not ended within {timeout} s"
+                    )
         finally:
             bar.close()
         if check and not counts.all_done:
             raise Failed(
-                f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled; `hpcbatch explain {named[0]}` says why", counts
+                f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled; `hpcbatch explain {named[0]}` says why",
+                counts,
             )
         return counts
 

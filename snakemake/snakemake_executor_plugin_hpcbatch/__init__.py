@@ -33,7 +33,9 @@ class ExecutorSettings(ExecutorSettingsBase):
     )
     default_mem_mb: Optional[int] = field(
         default=None,
-        metadata={"help": "Memory of a job that asks for none, in MB. Without it such a job counts for its cpus' share of the node."},
+        metadata={
+            "help": "Memory of a job that asks for none, in MB. Without it such a job counts for its cpus' share of the node."
+        },
     )
     ignore: Optional[str] = field(
         default=None,
@@ -44,7 +46,9 @@ class ExecutorSettings(ExecutorSettingsBase):
     )
     program: Optional[str] = field(
         default=None,
-        metadata={"help": "The program hpcbatch, by which an engine is started where none runs; else HPCBATCH_PROGRAM, else the one on PATH."},
+        metadata={
+            "help": "The program hpcbatch, by which an engine is started where none runs; else HPCBATCH_PROGRAM, else the one on PATH."
+        },
     )
     containers: bool = field(
         default=False,

@@ -27,12 +27,18 @@ def refuse_hopeless(workflow, offer, default_memory_mb, telling):
     reasons = _reasons(workflow, offer, default_memory_mb)
     if not reasons:
         return
-    lines = [f"{'rule' if len(rules) == 1 else 'rules'} {', '.join(rules)}: {reason}." for reason, rules in reasons.items()]
+    lines = [
+        f"{'rule' if len(rules) == 1 else 'rules'} {', '.join(rules)}: {reason}." for reason, rules in reasons.items()
+    ]
     if workflow.execution_settings.keep_going:
         for line in lines:
             telling.error(f"what can never run here: {line}")
         return
-    raise WorkflowError("\n".join(["hpcbatch: nothing was started, because of what can never run here:", *("  " + line for line in lines)]))
+    raise WorkflowError(
+        "\n".join(
+            ["hpcbatch: nothing was started, because of what can never run here:", *("  " + line for line in lines)]
+        )
+    )
 
 
 def refuse_local_containers(workflow):
@@ -41,8 +47,10 @@ def refuse_local_containers(workflow):
 
     rules = [] if is_left_to_snakemake(workflow) else local_rules_with(workflow)
     if rules:
-        raise WorkflowError(f"hpcbatch: nothing was started: {', '.join(rules)} would run here, without {'its' if len(rules) == 1 else 'their'} "
-                            "container:, because of localrule; take that away, or add --sdm apptainer")
+        raise WorkflowError(
+            f"hpcbatch: nothing was started: {', '.join(rules)} would run here, without {'its' if len(rules) == 1 else 'their'} "
+            "container:, because of localrule; take that away, or add --sdm apptainer"
+        )
 
 
 def _reasons(workflow, offer, default_memory_mb):

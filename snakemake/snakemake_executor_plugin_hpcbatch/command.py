@@ -99,7 +99,9 @@ def _formatted(job, workflow):
         # As deep as in Snakemake's: the names are those of the rule's function.
         commands.append(format(command, stepout=2, **names))
 
-    own = types.FunctionType(run.__code__, {**run.__globals__, "shell": no_shell}, run.__name__, run.__defaults__, run.__closure__)
+    own = types.FunctionType(
+        run.__code__, {**run.__globals__, "shell": no_shell}, run.__name__, run.__defaults__, run.__closure__
+    )
     own.__kwdefaults__ = run.__kwdefaults__
     arguments = {}
     for name, parameter in inspect.signature(run).parameters.items():

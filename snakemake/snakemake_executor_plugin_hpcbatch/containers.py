@@ -31,7 +31,7 @@ def container_of(job, image):
     """The `container` of its task: the image, and what of the job's files lies where a task's container shows nothing."""
     # What has no scheme is a path for Snakemake, and may be a registry's name for others.
     if urllib.parse.urlsplit(image).scheme in ("", "file"):
-        image = os.path.abspath(image[len("file://"):] if image.startswith("file://") else image)
+        image = os.path.abspath(image[len("file://") :] if image.startswith("file://") else image)
     container = {"image": image}
     if binds := _shown(job):
         container["binds"] = binds
@@ -49,7 +49,9 @@ def _shown(job):
             folder = os.path.dirname(path)
             paths.add(path if folder == "/" else folder)
     paths = {path for path in paths if not os.path.join(path, "").startswith(shown)}
-    return sorted(path for path in paths if not any(path.startswith(os.path.join(other, "")) for other in paths - {path}))
+    return sorted(
+        path for path in paths if not any(path.startswith(os.path.join(other, "")) for other in paths - {path})
+    )
 
 
 def local_rules_with(workflow):

@@ -59,7 +59,9 @@ class Executor(RemoteExecutor):
         self._refused = engine.Refused
         try:
             if self.workflow.remote_execution_settings.immediate_submit:
-                raise engine.Error("--immediate-submit is not for this executor: leave it out, jobs are submitted when they are ready")
+                raise engine.Error(
+                    "--immediate-submit is not for this executor: leave it out, jobs are submitted when they are ready"
+                )
             program = getattr(self._settings, "program", None)
             self._engine = engine.connect(program)
             self._name = client_of(str(self.workflow.persistence.path))
@@ -99,7 +101,9 @@ class Executor(RemoteExecutor):
         """Else each round of Snakemake's scheduler is followed by another a second later, its end too."""
         self._lifts_limit = False
         scheduler = self.workflow.scheduler
-        if getattr(scheduler, "job_rate_limiter", None) is not None and "_job_count" in getattr(scheduler, "resources", {}):
+        if getattr(scheduler, "job_rate_limiter", None) is not None and "_job_count" in getattr(
+            scheduler, "resources", {}
+        ):
             scheduler.job_rate_limiter = None
             scheduler.resources["_job_count"] = sys.maxsize
 
@@ -191,8 +195,10 @@ class Executor(RemoteExecutor):
             from .resources import Refusal
 
             if not is_left_to_snakemake(self.workflow):
-                raise Refusal(f"it is to run in {image}, and only a plain command does so by --hpcbatch-containers: {why}; "
-                              "with --sdm apptainer Snakemake runs it there itself")
+                raise Refusal(
+                    f"it is to run in {image}, and only a plain command does so by --hpcbatch-containers: {why}; "
+                    "with --sdm apptainer Snakemake runs it there itself"
+                )
         self._telling.say_once(job, f"runs warm, not direct: {why}")
         return None
 
@@ -224,7 +230,9 @@ class Executor(RemoteExecutor):
         if not plain or python != sys.executable:
             # It deploys something first, or runs where this Python is not.
             if self._mode != "relaunch":
-                self._telling.say_once(job, "runs relaunched, not warm: its node has to be prepared by commands of Snakemake's")
+                self._telling.say_once(
+                    job, "runs relaunched, not warm: its node has to be prepared by commands of Snakemake's"
+                )
             task["command"] = ["sh", "-c", line]
             return
         task["command"] = [python, "-m", _PACKAGE + ".child", *words[3:]]
@@ -245,7 +253,13 @@ class Executor(RemoteExecutor):
         key = f"{self._run}-{self._submits}"
         infos = []
         for place, (job, _, is_direct) in enumerate(prepared):
-            mark = Mark(key, place, len(prepared), is_direct, fingerprint_of(job, self.workflow.persistence, self._image_of(job)))
+            mark = Mark(
+                key,
+                place,
+                len(prepared),
+                is_direct,
+                fingerprint_of(job, self.workflow.persistence, self._image_of(job)),
+            )
             infos.append(SubmittedJobInfo(job, external_jobid=mark.text(self._name)))
             # Not RemoteExecutor's: what is active is known to the feed.
             RealExecutor.report_job_submission(self, infos[-1])

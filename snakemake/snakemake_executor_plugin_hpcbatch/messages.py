@@ -105,7 +105,9 @@ class Report:
             )
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         text = [
-            "  ".join(cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths)))
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))
+            )
             for row in rows
         ]
         count = len(self._pilots)

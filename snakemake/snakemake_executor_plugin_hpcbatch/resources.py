@@ -11,7 +11,9 @@ from .messages import size
 # Of the batch job, not of the task: a task may choose it where its site lets it, else pilots have what the options of their site say.
 # By resource: the key of the choice, and how sbatch and qsub write it.
 _OF_BATCH_JOBS = {
-    "slurm_account": ("account", ("--account", "-A")), "qos": ("qos", ("--qos", "-q")), "reservation": ("reservation", ("--reservation", None)),
+    "slurm_account": ("account", ("--account", "-A")),
+    "qos": ("qos", ("--qos", "-q")),
+    "reservation": ("reservation", ("--reservation", None)),
 }
 # sbatch(1).
 _LONG = {"-A": "account", "-C": "constraint", "-L": "licenses", "-q": "qos", "-w": "nodelist"}
@@ -40,7 +42,9 @@ class Offer:
         self.options = {site["name"]: _options(site.get("options", ())) for site in sites}
         self._choices = {site["name"]: site.get("choices", {}) for site in sites}
         # Of this machine; 0 where there is anything else.
-        self.local_cpus = int(max((shape.get("cpus", 0) for _, shape in self.shapes), default=0)) if self.sites == self.local else 0
+        self.local_cpus = (
+            int(max((shape.get("cpus", 0) for _, shape in self.shapes), default=0)) if self.sites == self.local else 0
+        )
 
     def letting_choose(self, key, value, sites):
         """Those of the sites that let tasks choose that of their batch jobs: `value` as a text."""
@@ -63,8 +67,10 @@ class Offer:
         if closest is None:
             return None
         name, lacks = closest
-        return f"it asks for {' and '.join(lacks)}, and that is the closest shape, {name}; ask for less (--set-threads, " \
+        return (
+            f"it asks for {' and '.join(lacks)}, and that is the closest shape, {name}; ask for less (--set-threads, "
             "--set-resources), or give the engine a site that has it (hpcbatch sites)"
+        )
 
 
 def _has_tag(shape, tag):
@@ -188,6 +194,7 @@ def _open_device(resources, task):
     if not (memory or capability or one_of):
         return
     from hpcbatch import ways  # only where it is needed, and the executor has it on the path
+
     try:
         task["gpus"] = ways.with_terms(task["gpus"], memory, capability)
         if one_of:
@@ -221,7 +228,11 @@ def _where(resources, offer, task, notices):
     if partition := resources.get("slurm_partition"):
         names = [name for name in str(partition).split(",") if name in offer.partitions]
         if not names:
-            there = f"there are {', '.join(sorted(offer.partitions))}" if offer.partitions else "no site names its partitions"
+            there = (
+                f"there are {', '.join(sorted(offer.partitions))}"
+                if offer.partitions
+                else "no site names its partitions"
+            )
             raise Refusal(
                 f"slurm_partition={partition}: no site has a shape in such a partition, {there}; give one 'partition: {partition}' in the "
                 f"engine's configuration{_or_ignore('slurm_partition')}"
@@ -229,7 +240,9 @@ def _where(resources, offer, task, notices):
         tags.append("partition=" + ",".join(names))
     if constraint := resources.get("constraint"):
         tag = f"constraint={constraint}"
-        if not _has_tag({"tags": offer.tags}, tag) and not offer.letting_choose("constraint", str(constraint), _left(task, offer)):
+        if not _has_tag({"tags": offer.tags}, tag) and not offer.letting_choose(
+            "constraint", str(constraint), _left(task, offer)
+        ):
             raise Refusal(
                 f"constraint={constraint}: no shape says that it has this, and no site lets tasks choose it; where a shape has it, give it the "
                 f"tag {tag} in the engine's configuration{_or_ignore('constraint')}"

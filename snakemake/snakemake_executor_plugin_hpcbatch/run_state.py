@@ -51,7 +51,12 @@ def fingerprint_of(job, persistence, image=None):
     digest = hashlib.blake2b(digest_size=10)
     members = sorted(job.jobs, key=lambda one: sorted(map(str, one.output))) if job.is_group() else [job]
     for one in members:
-        facts = [one.rule.name, sorted(map(str, one.input)), sorted(map(str, one.output)), str(sorted((one.wildcards_dict or {}).items()))]
+        facts = [
+            one.rule.name,
+            sorted(map(str, one.input)),
+            sorted(map(str, one.output)),
+            str(sorted((one.wildcards_dict or {}).items())),
+        ]
         for look in ("_code", "_params"):
             try:
                 facts.append(str(getattr(persistence, look)(one.rule if look == "_code" else one)))

@@ -105,5 +105,11 @@ class Telling:
         from snakemake_interface_logger_plugins.common import LogEvent
 
         members = [one.get_log_error_info(indent=True, **more) for one in job.jobs]
-        facts = {"event": LogEvent.GROUP_ERROR, "groupid": job.groupid, "aux_logs": [], "job_error_info": members, **more}
+        facts = {
+            "event": LogEvent.GROUP_ERROR,
+            "groupid": job.groupid,
+            "aux_logs": [],
+            "job_error_info": members,
+            **more,
+        }
         self._logger.error(f"Error in group {rule_of(job)}: {message}", extra=facts)

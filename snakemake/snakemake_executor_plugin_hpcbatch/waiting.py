@@ -10,7 +10,8 @@ _RULES = 4
 # What is so of every task that waits its turn.
 _USUAL = re.compile(
     r"ready, |runs at |done at |waits at pilot |waits for other tasks|\d+ earlier attempts?|\d+ pilots? could run it|"
-    r"\d+ tasks? of its array (?:is|are) with pilots|\d+ tasks? (?:in other places of the queue|with other needs)|expected to start in (?!.*with 90 %)|room is being kept"
+    r"\d+ tasks? of its array (?:is|are) with pilots|\d+ tasks? (?:in other places of the queue|with other needs)"
+    r"|expected to start in (?!.*with 90 %)|room is being kept"
 )
 
 

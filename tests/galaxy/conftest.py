@@ -22,6 +22,5 @@ def galaxy(galaxy_python):
     """A Galaxy whose jobs run on this machine."""
     with EngineAtHome() as engine:
         engine.configure(TWO_CPUS % (engine.directory / "space"))
-        with Galaxy(engine, galaxy_python, ENVIRONMENTS, tools={
-            "hb_probe": "two", "hb_greedy": "small"}) as server:
+        with Galaxy(engine, galaxy_python, ENVIRONMENTS, tools={"hb_probe": "two", "hb_greedy": "small"}) as server:
             yield server

@@ -32,17 +32,29 @@ ENVIRONMENTS = {
     "in_script": {"runner": "hpcbatch", "cores": 1, "metadata": "job"},
     "by_server": {"runner": "hpcbatch", "cores": 1, "embed_metadata_in_job": False},
     "in_server": {"runner": "hpcbatch", "cores": 1, "metadata": "server"},
-    "with_shell": {"runner": "hpcbatch", "cores": 1, "mem": "1G",
-                   "env": [{"name": "HB_OF_HOME", "value": "$HOME/x"}, {"execute": "export HB_EXECUTED=yes"}]},
+    "with_shell": {
+        "runner": "hpcbatch",
+        "cores": 1,
+        "mem": "1G",
+        "env": [{"name": "HB_OF_HOME", "value": "$HOME/x"}, {"execute": "export HB_EXECUTED=yes"}],
+    },
     "misspelt": {"runner": "hpcbatch", "coers": 2},
-    "small": {"runner": "hpcbatch", "mem": "200M", "cores": 1,
-              "resubmit": [{"condition": "memory_limit_reached", "environment": "large"}]},
+    "small": {
+        "runner": "hpcbatch",
+        "mem": "200M",
+        "cores": 1,
+        "resubmit": [{"condition": "memory_limit_reached", "environment": "large"}],
+    },
     "large": {"runner": "hpcbatch", "mem": "2G", "cores": 1},
     "no_more": {"runner": "hpcbatch", "mem": "200M", "cores": 1},
     "short": {"runner": "hpcbatch", "walltime": "0:00:02", "mem": "1G", "cores": 1},
 }
 # What a server is started with that is nothing to its tools.
-SECRETS = {"HB_DATABASE": "postgresql://galaxy:hb-secret@db/galaxy", "HB_API_TOKEN": "hb-secret", "GALAXY_CONFIG_BRAND": "hb-secret"}
+SECRETS = {
+    "HB_DATABASE": "postgresql://galaxy:hb-secret@db/galaxy",
+    "HB_API_TOKEN": "hb-secret",
+    "GALAXY_CONFIG_BRAND": "hb-secret",
+}
 ENDED = ("ok", "error", "deleted", "paused", "stopped")
 
 
@@ -76,7 +88,13 @@ def _as_xml(jobs):
         add(plugins, "plugin", name, rest, type="runner", load=said["load"], workers=str(said["workers"]))
     destinations = ElementTree.SubElement(root, "destinations", default=jobs["execution"]["default"])
     for name, said in jobs["execution"]["environments"].items():
-        add(destinations, "destination", name, {key: value for key, value in said.items() if key != "runner"}, runner=said["runner"])
+        add(
+            destinations,
+            "destination",
+            name,
+            {key: value for key, value in said.items() if key != "runner"},
+            runner=said["runner"],
+        )
     tools = ElementTree.SubElement(root, "tools")
     for said in jobs["tools"]:
         ElementTree.SubElement(tools, "tool", {"class": said["class"], "destination": said["environment"]})
@@ -101,19 +119,44 @@ class Galaxy:
 
     def _write(self, environments, runner, runners, options, tools, form):
         galaxy = {
-            "data_dir": "data", "database_connection": "sqlite:///./data/universe.sqlite?isolation_level=IMMEDIATE",
-            "job_config_file": f"job_conf.{form}", "tool_config_file": "tool_conf.xml,upload_conf.xml",
-            "tool_data_table_config_path": "tool_data_table_conf.xml", "container_resolvers_config_file": "container_resolvers.yml",
-            "bootstrap_admin_api_key": ADMIN, "admin_users": "admin@example.org", "conda_auto_init": False,
-            "involucro_auto_init": False, "enable_celery_tasks": False, "cleanup_job": "onsuccess", "retry_job_output_collection": 3,
-            "job_handler_monitor_sleep": 0.2, "job_runner_monitor_sleep": 0.2, "monitor_thread_join_timeout": 5, **options,
+            "data_dir": "data",
+            "database_connection": "sqlite:///./data/universe.sqlite?isolation_level=IMMEDIATE",
+            "job_config_file": f"job_conf.{form}",
+            "tool_config_file": "tool_conf.xml,upload_conf.xml",
+            "tool_data_table_config_path": "tool_data_table_conf.xml",
+            "container_resolvers_config_file": "container_resolvers.yml",
+            "bootstrap_admin_api_key": ADMIN,
+            "admin_users": "admin@example.org",
+            "conda_auto_init": False,
+            "involucro_auto_init": False,
+            "enable_celery_tasks": False,
+            "cleanup_job": "onsuccess",
+            "retry_job_output_collection": 3,
+            "job_handler_monitor_sleep": 0.2,
+            "job_runner_monitor_sleep": 0.2,
+            "monitor_thread_join_timeout": 5,
+            **options,
         }
-        ours = {"load": "hpcbatch_galaxy.runner:HpcbatchJobRunner", "workers": 2, "program": self.engine.program, **runner}
+        ours = {
+            "load": "hpcbatch_galaxy.runner:HpcbatchJobRunner",
+            "workers": 2,
+            "program": self.engine.program,
+            **runner,
+        }
         jobs = {
-            "runners": {"local": {"load": "galaxy.jobs.runners.local:LocalJobRunner", "workers": 2}, "hpcbatch": ours, **runners},
-            "execution": {"default": "chosen", "environments": {
-                "local": {"runner": "local"}, "chosen": {"runner": "dynamic", "type": "python", "rules_module": "hb_rules",
-                                                         "function": "choose"}, **environments}},
+            "runners": {
+                "local": {"load": "galaxy.jobs.runners.local:LocalJobRunner", "workers": 2},
+                "hpcbatch": ours,
+                **runners,
+            },
+            "execution": {
+                "default": "chosen",
+                "environments": {
+                    "local": {"runner": "local"},
+                    "chosen": {"runner": "dynamic", "type": "python", "rules_module": "hb_rules", "function": "choose"},
+                    **environments,
+                },
+            },
             "tools": [{"class": "local", "environment": "local"}],
         }
         self._choices = {"": next(iter(environments)), **tools}
@@ -121,10 +164,12 @@ class Galaxy:
         listed = "".join(f'<tool file="{path.name}"/>' for path in sorted((HERE / "tools").glob("*.xml")))
         ours_too = "".join(f'<tool file="{path}"/>' for path in sorted((ROOT / "galaxy/tools").glob("*.xml")))
         for name, text in {
-            "galaxy.yml": json.dumps({"galaxy": galaxy}), f"job_conf.{form}": json.dumps(jobs) if form == "yml" else _as_xml(jobs),
+            "galaxy.yml": json.dumps({"galaxy": galaxy}),
+            f"job_conf.{form}": json.dumps(jobs) if form == "yml" else _as_xml(jobs),
             "tool_conf.xml": f'<toolbox tool_path="{HERE / "tools"}">{listed}{ours_too}</toolbox>',
             "upload_conf.xml": '<toolbox><tool file="data_source/upload.xml"/></toolbox>',
-            "tool_data_table_conf.xml": "<tables/>", "container_resolvers.yml": "[]",
+            "tool_data_table_conf.xml": "<tables/>",
+            "container_resolvers.yml": "[]",
         }.items():
             (self.folder / name).write_text(text)
 
@@ -140,18 +185,43 @@ class Galaxy:
     def start(self):
         kept = {name: value for name, value in self.engine.env.items() if name not in ("PYTHONPATH", "HOME")}
         venv = self.python.parent.parent
-        environment = kept | SECRETS | {
-            "HOME": str(self.engine.directory), "GALAXY_CONFIG_FILE": str(self.folder / "galaxy.yml"), "VIRTUAL_ENV": str(venv), "PYTHONPATH": str(HERE),
-            "PATH": f"{venv / 'bin'}:{kept['PATH']}", "HPCBATCH_PROGRAM": self.engine.program, "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        command = [str(venv / "bin/uvicorn"), "--factory", "galaxy.webapps.galaxy.fast_factory:factory", "--host", "127.0.0.1",
-                   "--port", str(self.port)]
+        environment = (
+            kept
+            | SECRETS
+            | {
+                "HOME": str(self.engine.directory),
+                "GALAXY_CONFIG_FILE": str(self.folder / "galaxy.yml"),
+                "VIRTUAL_ENV": str(venv),
+                "PYTHONPATH": str(HERE),
+                "PATH": f"{venv / 'bin'}:{kept['PATH']}",
+                "HPCBATCH_PROGRAM": self.engine.program,
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
+        )
+        command = [
+            str(venv / "bin/uvicorn"),
+            "--factory",
+            "galaxy.webapps.galaxy.fast_factory:factory",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+        ]
         with open(self.folder / "galaxy.log", "a") as log:
-            self._process = subprocess.Popen(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log,
-                                             stderr=subprocess.STDOUT, start_new_session=True)
+            self._process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         wait_until(self._answers, START_SECONDS, "Galaxy to answer")
         if self.history is None:
-            user = self.post("users", {"username": "ann", "email": "admin@example.org", "password": "a-long-password"}, key=ADMIN)
+            user = self.post(
+                "users", {"username": "ann", "email": "admin@example.org", "password": "a-long-password"}, key=ADMIN
+            )
             self.key = self.post(f"users/{user['id']}/api_key", {}, key=ADMIN)
             self.history = self.post("histories", {"name": "tests"})["id"]
 
@@ -183,8 +253,12 @@ class Galaxy:
 
     def call(self, method, target, body=None, key=None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/api/{target}", data, method=method,
-                                         headers={"x-api-key": key or self.key, "Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"{self.url}/api/{target}",
+            data,
+            method=method,
+            headers={"x-api-key": key or self.key, "Content-Type": "application/json"},
+        )
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
                 text = answer.read()
@@ -204,13 +278,17 @@ class Galaxy:
     def paste(self, text="1 2 3\n", name="pasted"):
         """The id of a dataset that is there."""
         item = {"src": "pasted", "paste_content": text, "ext": "txt", "name": name}
-        done = self.post("tools/fetch", {"history_id": self.history, "targets": [{"destination": {"type": "hdas"}, "items": [item]}]})
+        done = self.post(
+            "tools/fetch", {"history_id": self.history, "targets": [{"destination": {"type": "hdas"}, "items": [item]}]}
+        )
         self.ok(done["jobs"][0]["id"])
         return done["outputs"][0]["id"]
 
     def paste_list(self, count):
         """The id of a list of so many datasets."""
-        elements = [{"src": "pasted", "paste_content": f"element {i}\n", "ext": "txt", "name": f"e{i}"} for i in range(count)]
+        elements = [
+            {"src": "pasted", "paste_content": f"element {i}\n", "ext": "txt", "name": f"e{i}"} for i in range(count)
+        ]
         target = {"destination": {"type": "hdca"}, "collection_type": "list", "name": "many", "elements": elements}
         done = self.post("tools/fetch", {"history_id": self.history, "targets": [target]})
         self.ok(done["jobs"][0]["id"], 600)

@@ -28,11 +28,23 @@ def image(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def galaxy(galaxy_python, image):
-    contained = {"runner": "hpcbatch", "cores": 2, "mem": "512M", "gpus": 1, "singularity_enabled": True, "singularity_cmd": str(SINGULARITY),
-                 "singularity_container_id_override": str(image), "singularity_run_extra_arguments": "--nv"}
+    contained = {
+        "runner": "hpcbatch",
+        "cores": 2,
+        "mem": "512M",
+        "gpus": 1,
+        "singularity_enabled": True,
+        "singularity_cmd": str(SINGULARITY),
+        "singularity_container_id_override": str(image),
+        "singularity_run_extra_arguments": "--nv",
+    }
     with EngineAtHome() as engine:
         engine.configure(TWO_GPUS % (engine.directory / "space"))
-        environments = {"contained": contained, "one_cpu": {**contained, "cores": 1}, "misspelt": {"runner": "hpcbatch", "coers": 2}}
+        environments = {
+            "contained": contained,
+            "one_cpu": {**contained, "cores": 1},
+            "misspelt": {"runner": "hpcbatch", "coers": 2},
+        }
         with Galaxy(engine, galaxy_python, environments, form="xml") as server:
             yield server
 
@@ -64,4 +76,8 @@ def test_two_jobs_beside_each_other_have_a_gpu_each(galaxy, tmp_path):
 
 
 def test_a_misspelt_parameter_of_an_xml_destination_is_named(galaxy):
-    assert "environment 'misspelt' cannot be used" in galaxy.log() and "'coers'" in galaxy.log() and "'cores'" in galaxy.log()
+    assert (
+        "environment 'misspelt' cannot be used" in galaxy.log()
+        and "'coers'" in galaxy.log()
+        and "'cores'" in galaxy.log()
+    )

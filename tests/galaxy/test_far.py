@@ -24,8 +24,12 @@ class BlindCluster(FarCluster):
     """Folders can be taken out of its sight."""
 
     def __enter__(self):
-        self._holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo ready; exec cat"],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo ready; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self._holder.stdout.readline() == "ready\n"
         try:
             return super().__enter__()
@@ -55,9 +59,16 @@ class BlindCluster(FarCluster):
 def galaxy(galaxy_python):
     with BlindCluster("--fast") as far, FarSite(far, FOUR, link="relay", idle_after="5m") as engine:
         shutil.copy(HERE / "singularity", engine.directory)
-        contained = {**FAR, "metadata": "server", "singularity_enabled": True, "singularity_cmd": str(engine.directory / "singularity"),
-                     "singularity_container_id_override": str(engine.directory / "tool.sif")}
-        server = Galaxy(engine, galaxy_python, {**ENVIRONMENTS, "far_contained": contained}, tools={"hb_map": "far_external"})
+        contained = {
+            **FAR,
+            "metadata": "server",
+            "singularity_enabled": True,
+            "singularity_cmd": str(engine.directory / "singularity"),
+            "singularity_container_id_override": str(engine.directory / "tool.sif"),
+        }
+        server = Galaxy(
+            engine, galaxy_python, {**ENVIRONMENTS, "far_contained": contained}, tools={"hb_map": "far_external"}
+        )
         galaxys = server.folder, HERE, ROOT / "galaxy", ROOT / "build/galaxy"
         for folder in galaxys:
             far.hide(folder)
@@ -80,12 +91,20 @@ print(base64.b64encode(open(sys.argv[1], "rb").read()).decode())
 @pytest.fixture(scope="module")
 def uploaded(galaxy, galaxy_python, tmp_path_factory):
     """Two texts and an alignment, of one upload."""
-    bam = subprocess.run([galaxy_python, "-c", MAKE_BAM, tmp_path_factory.mktemp("bam") / "reads.bam"], stdout=subprocess.PIPE, text=True,
-                         check=True).stdout.strip()
-    items = [{"src": "pasted", "paste_content": "a one\nb two\n", "ext": "txt", "name": "first"},
-             {"src": "pasted", "paste_content": "c three\n", "ext": "txt", "name": "second"},
-             {"src": "url", "url": f"base64://{bam}", "ext": "bam", "name": "reads"}]
-    done = galaxy.post("tools/fetch", {"history_id": galaxy.history, "targets": [{"destination": {"type": "hdas"}, "items": items}]})
+    bam = subprocess.run(
+        [galaxy_python, "-c", MAKE_BAM, tmp_path_factory.mktemp("bam") / "reads.bam"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    items = [
+        {"src": "pasted", "paste_content": "a one\nb two\n", "ext": "txt", "name": "first"},
+        {"src": "pasted", "paste_content": "c three\n", "ext": "txt", "name": "second"},
+        {"src": "url", "url": f"base64://{bam}", "ext": "bam", "name": "reads"},
+    ]
+    done = galaxy.post(
+        "tools/fetch", {"history_id": galaxy.history, "targets": [{"destination": {"type": "hdas"}, "items": items}]}
+    )
     galaxy.ok(done["jobs"][0]["id"], 240)
     return [{"src": "hda", "id": one["id"]} for one in done["outputs"]]
 
@@ -94,8 +113,13 @@ def test_inputs_settings_and_the_tools_script_go_there(galaxy, uploaded):
     (job,) = galaxy.run("hb_two", input1=uploaded[0], input2=uploaded[1])
     found = galaxy.ok(job)
     outputs = galaxy.outputs(job)
-    assert galaxy.text(outputs["out1"]["id"]) == "a one\nb two\nc three\n" and outputs["out1"]["metadata_data_lines"] == 3
-    assert found["tool_stdout"] == "on stdout\n" and found["tool_stderr"] == found["job_stdout"] == found["job_stderr"] == ""
+    assert (
+        galaxy.text(outputs["out1"]["id"]) == "a one\nb two\nc three\n" and outputs["out1"]["metadata_data_lines"] == 3
+    )
+    assert (
+        found["tool_stdout"] == "on stdout\n"
+        and found["tool_stderr"] == found["job_stdout"] == found["job_stderr"] == ""
+    )
     assert found["exit_code"] == 0
     where = galaxy.text(outputs["where"]["id"])
     assert str(galaxy.engine.directory / "w") in where and str(galaxy.folder) not in where and str(HERE) not in where
@@ -111,7 +135,11 @@ def test_metadata_is_set_by_galaxy(galaxy, uploaded):
     (job,) = galaxy.run("hb_map", input1=uploaded[0])
     galaxy.ok(job)
     out = galaxy.outputs(job)["out1"]
-    assert galaxy.text(out["id"]) == "a one\nb two\n" and out["metadata_data_lines"] == 2 and out["misc_blurb"] == "2 lines"
+    assert (
+        galaxy.text(out["id"]) == "a one\nb two\n"
+        and out["metadata_data_lines"] == 2
+        and out["misc_blurb"] == "2 lines"
+    )
 
 
 def test_a_collection_is_discovered(galaxy, uploaded):
@@ -119,7 +147,10 @@ def test_a_collection_is_discovered(galaxy, uploaded):
     galaxy.ok(job)
     ids = [one["id"] for one in galaxy.job(job)["output_collections"].values()]
     elements = galaxy.get(f"dataset_collections/{ids[0]}?instance_type=history")["elements"]
-    assert {one["element_identifier"]: galaxy.text(one["object"]["id"]) for one in elements} == {"a": "one\n", "b": "two\n"}
+    assert {one["element_identifier"]: galaxy.text(one["object"]["id"]) for one in elements} == {
+        "a": "one\n",
+        "b": "two\n",
+    }
 
 
 def test_extra_files_go_there_and_come_back_as_do_files_of_the_working_directory(galaxy):
@@ -158,7 +189,12 @@ def test_a_container_sees_the_job_and_its_inputs_alone(galaxy, uploaded):
 def test_a_tool_that_fails_says_how(galaxy):
     (job,) = galaxy.run("hb_fail", code=3)
     found = galaxy.ended(job)
-    assert (found["state"], found["exit_code"], found["tool_stdout"], found["tool_stderr"]) == ("error", 3, "before\n", "what went wrong\n")
+    assert (found["state"], found["exit_code"], found["tool_stdout"], found["tool_stderr"]) == (
+        "error",
+        3,
+        "before\n",
+        "what went wrong\n",
+    )
     assert galaxy.engine.show(found["external_id"])["state"] == "done"
     assert galaxy.text(galaxy.outputs(job)["out1"]["id"]) == "partly\n"
 
@@ -166,7 +202,10 @@ def test_a_tool_that_fails_says_how(galaxy):
 def test_a_job_whose_script_dies_says_so(galaxy):
     (job,) = galaxy.run("hb_gone")
     assert galaxy.ended(job)["state"] == "error"
-    assert "The job did not run to its end: the job's script did not come to its end." in galaxy.outputs(job)["out1"]["misc_info"]
+    assert (
+        "The job did not run to its end: the job's script did not come to its end."
+        in galaxy.outputs(job)["out1"]["misc_info"]
+    )
 
 
 def test_a_job_over_its_memory_is_told_so(galaxy):
@@ -184,7 +223,10 @@ def test_a_deleted_job_is_cancelled(galaxy, tmp_path):
 
 
 def test_what_cannot_work_is_refused(galaxy):
-    assert "environment 'far_warm' cannot be used, its jobs will fail: metadata: 'warm' needs Galaxy at the site" in galaxy.log()
+    assert (
+        "environment 'far_warm' cannot be used, its jobs will fail: metadata: 'warm' needs Galaxy at the site"
+        in galaxy.log()
+    )
     (job,) = galaxy.run("maf_stats1")
     assert galaxy.ended(job)["state"] == "error" and not galaxy.job(job)["external_id"]
     assert "this tool needs Galaxy's own Python" in galaxy.outputs(job)["out1"]["misc_info"]

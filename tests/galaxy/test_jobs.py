@@ -32,7 +32,9 @@ def test_a_job_runs_in_a_pilot(galaxy, tmp_path):
     environment = dict(line.partition("=")[::2] for line in galaxy.text(outputs["envfile"]["id"]).splitlines())
     assert environment["HPCBATCH_TASK_ID"] == script and "PYTHONPATH" not in environment
     # What the server alone is to know stays there.
-    assert not [name for name in environment if name.startswith("GALAXY_CONFIG")] and "hb-secret" not in str(environment)
+    assert not [name for name in environment if name.startswith("GALAXY_CONFIG")] and "hb-secret" not in str(
+        environment
+    )
     assert not [path for path in galaxy.engine.home.glob("store.db*") if b"hb-secret" in path.read_bytes()]
     assert "jobs do not get GALAXY_CONFIG_BRAND, GALAXY_CONFIG_FILE, HB_API_TOKEN, HB_DATABASE;" in galaxy.log()
     # What the tool alone is to know stays out of the step that sets metadata.
@@ -130,14 +132,24 @@ def test_variables_that_a_shell_makes_reach_the_tool_and_leave_the_step_apart(ga
     for _ in range(2):
         (job,) = galaxy.run("hb_probe", input1=_input(galaxy.paste()))
         script, step = galaxy.ok(job)["external_id"].split("+")
-        assert galaxy.engine.show(step)["service"] == "galaxy-metadata" and "memory" not in galaxy.engine.show(step)["needs"]
+        assert (
+            galaxy.engine.show(step)["service"] == "galaxy-metadata"
+            and "memory" not in galaxy.engine.show(step)["needs"]
+        )
     found = galaxy.text(galaxy.outputs(job)["envfile"]["id"])
     assert "HB_EXECUTED=yes" in found and "HB_OF_HOME=/" in found
-    assert galaxy.log().count("environment 'with_shell': env: HB_OF_HOME, export HB_EXECUTED=yes: made by a shell for tools alone") == 1
+    assert (
+        galaxy.log().count(
+            "environment 'with_shell': env: HB_OF_HOME, export HB_EXECUTED=yes: made by a shell for tools alone"
+        )
+        == 1
+    )
     galaxy.send("hb_probe", "two")
 
 
-@pytest.mark.parametrize("tool, inputs, state, exit_code", [("hb_tiny", {"n": 1}, "ok", 0), ("hb_fail", {"code": 3}, "error", 3)])
+@pytest.mark.parametrize(
+    "tool, inputs, state, exit_code", [("hb_tiny", {"n": 1}, "ok", 0), ("hb_fail", {"code": 3}, "error", 3)]
+)
 def test_a_job_is_finished_again_where_the_database_was_busy(galaxy, tool, inputs, state, exit_code):
     galaxy.send("hb_tiny", "here")
     (galaxy.folder / "busy_database").write_text("2")
@@ -213,8 +225,10 @@ def test_why_a_job_waits_is_said_at_its_dataset_until_it_runs(galaxy, tmp_path):
 
 
 def test_a_misspelt_parameter_is_named_and_the_others_work(galaxy):
-    assert "environment 'misspelt' cannot be used, its jobs will fail: 'coers' is no parameter of a destination of hpcbatch: " \
-           "did you mean 'cores'?" in galaxy.log()
+    assert (
+        "environment 'misspelt' cannot be used, its jobs will fail: 'coers' is no parameter of a destination of hpcbatch: "
+        "did you mean 'cores'?" in galaxy.log()
+    )
     galaxy.send("hb_tiny", "misspelt")
     (job,) = galaxy.run("hb_tiny", n=1)
     assert galaxy.ended(job)["state"] == "error"

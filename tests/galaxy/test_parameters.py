@@ -15,84 +15,100 @@ GB = 1 << 30
 MB = 1 << 20
 
 
-@pytest.mark.parametrize("params, task", [
-    ({}, {}),
-    ({"cores": 2}, {"cpus": 2.0}),
-    ({"cores": "0.5", "mem": "1.5"}, {"cpus": 0.5, "memory": GB * 3 // 2}),
-    ({"mem": 4}, {"memory": 4 * GB}),
-    ({"mem": "4096M"}, {"memory": 4 * GB}),
-    ({"mem": "4GB"}, {"memory": 4 * GB}),
-    ({"request_memory": "2048"}, {"memory": 2 * GB}),
-    ({"walltime": "0:30:00"}, {"time": 1800.0}),
-    ({"walltime": "1-12"}, {"time": 36 * 3600.0}),
-    ({"walltime": "1-00:30:10"}, {"time": 86400 + 1810.0}),
-    ({"walltime": "90"}, {"time": 5400.0}),
-    ({"walltime": "90:30"}, {"time": 5430.0}),
-    ({"walltime": 2.5}, {"time": 150.0}),
-    ({"walltime": "1d2h"}, {"time": 26 * 3600.0}),
-    ({"gpus": 2}, {"gpus": 2}),
-    ({"gpus": "0"}, {}),
-    ({"gpus": "0.5"}, {"gpus": 1}),
-    ({"gpus": 1, "gpu_type": "a100"}, {"gpus": {"a100": 1}}),
-    ({"gpus": "a100:2"}, {"gpus": {"a100": 2}}),
-    ({"gpu_type": "v100"}, {"gpus": {"v100": 1}}),
-    ({"gpus": 2, "gpu_type": "a100|h100", "gpu_memory": "40G"}, {"gpus": {"count": 2, "kind": "a100|h100", "memory": "40G"}}),
-    ({"gpu_capability": 8.0}, {"gpus": {"count": 1, "capability": "8.0"}}),
-    ({"one_of": "gpus=1,cpus=4; cpus=16"}, {"one_of": [{"gpus": 1, "cpus": 4}, {"cpus": 16}]}),
-    ({"partition": "long", "tags": "ssd, fast"}, {"tags": ["fast", "partition=long", "ssd"]}),
-    ({"not_sites": "there, far,there"}, {"not_sites": ["far", "there"]}),
-    ({"site": "here", "priority": "-3", "max_retries": "2"}, {"site": "here", "priority": -3, "retries": 2}),
-    ({"cores": "", "mem": None, "gpus": "None"}, {}),
-    ({"native_specification": "--ntasks=1 --cpus-per-task=4 --mem=8G -t 1:00:00 -p short"},
-     {"cpus": 4, "memory": 8 * GB, "time": 3600.0, "tags": ["partition=short"]}),
-    ({"native_specification": "--nice --mem=4G -x node7"}, {"memory": 4 * GB}),
-    ({"native_specification": "--gpus=4", "gpu_type": "a100"}, {"gpus": {"a100": 4}}),
-    ({"constraint": "avx2 & ssd"}, {"tags": ["constraint=avx2&ssd"]}),
-    ({"partition": "a, b", "constraint": "a|b"}, {"tags": ["constraint=a|b", "partition=a,b"]}),
-    ({"native_specification": "-A lab --qos=long --reservation course -p a,b", "pilot_tags": "ssd"},
-     {"tags": ["account=lab", "partition=a,b", "qos=long", "reservation=course", "ssd"]}),
-    ({"__resubmit_delay_seconds": "5"}, {}),
-    ({"submit_native_specification": "--gres=gpu:a100:2 --constraint avx2"}, {"gpus": {"a100": 2}, "tags": ["constraint=avx2"]}),
-    ({"native_specification": "-n 4"}, {"cpus": 4}),
-    ({"singularity_enabled": True, "docker_volumes": "$defaults", "tmp_dir": True, "require_container": True}, {}),
-])
+@pytest.mark.parametrize(
+    "params, task",
+    [
+        ({}, {}),
+        ({"cores": 2}, {"cpus": 2.0}),
+        ({"cores": "0.5", "mem": "1.5"}, {"cpus": 0.5, "memory": GB * 3 // 2}),
+        ({"mem": 4}, {"memory": 4 * GB}),
+        ({"mem": "4096M"}, {"memory": 4 * GB}),
+        ({"mem": "4GB"}, {"memory": 4 * GB}),
+        ({"request_memory": "2048"}, {"memory": 2 * GB}),
+        ({"walltime": "0:30:00"}, {"time": 1800.0}),
+        ({"walltime": "1-12"}, {"time": 36 * 3600.0}),
+        ({"walltime": "1-00:30:10"}, {"time": 86400 + 1810.0}),
+        ({"walltime": "90"}, {"time": 5400.0}),
+        ({"walltime": "90:30"}, {"time": 5430.0}),
+        ({"walltime": 2.5}, {"time": 150.0}),
+        ({"walltime": "1d2h"}, {"time": 26 * 3600.0}),
+        ({"gpus": 2}, {"gpus": 2}),
+        ({"gpus": "0"}, {}),
+        ({"gpus": "0.5"}, {"gpus": 1}),
+        ({"gpus": 1, "gpu_type": "a100"}, {"gpus": {"a100": 1}}),
+        ({"gpus": "a100:2"}, {"gpus": {"a100": 2}}),
+        ({"gpu_type": "v100"}, {"gpus": {"v100": 1}}),
+        (
+            {"gpus": 2, "gpu_type": "a100|h100", "gpu_memory": "40G"},
+            {"gpus": {"count": 2, "kind": "a100|h100", "memory": "40G"}},
+        ),
+        ({"gpu_capability": 8.0}, {"gpus": {"count": 1, "capability": "8.0"}}),
+        ({"one_of": "gpus=1,cpus=4; cpus=16"}, {"one_of": [{"gpus": 1, "cpus": 4}, {"cpus": 16}]}),
+        ({"partition": "long", "tags": "ssd, fast"}, {"tags": ["fast", "partition=long", "ssd"]}),
+        ({"not_sites": "there, far,there"}, {"not_sites": ["far", "there"]}),
+        ({"site": "here", "priority": "-3", "max_retries": "2"}, {"site": "here", "priority": -3, "retries": 2}),
+        ({"cores": "", "mem": None, "gpus": "None"}, {}),
+        (
+            {"native_specification": "--ntasks=1 --cpus-per-task=4 --mem=8G -t 1:00:00 -p short"},
+            {"cpus": 4, "memory": 8 * GB, "time": 3600.0, "tags": ["partition=short"]},
+        ),
+        ({"native_specification": "--nice --mem=4G -x node7"}, {"memory": 4 * GB}),
+        ({"native_specification": "--gpus=4", "gpu_type": "a100"}, {"gpus": {"a100": 4}}),
+        ({"constraint": "avx2 & ssd"}, {"tags": ["constraint=avx2&ssd"]}),
+        ({"partition": "a, b", "constraint": "a|b"}, {"tags": ["constraint=a|b", "partition=a,b"]}),
+        (
+            {"native_specification": "-A lab --qos=long --reservation course -p a,b", "pilot_tags": "ssd"},
+            {"tags": ["account=lab", "partition=a,b", "qos=long", "reservation=course", "ssd"]},
+        ),
+        ({"__resubmit_delay_seconds": "5"}, {}),
+        (
+            {"submit_native_specification": "--gres=gpu:a100:2 --constraint avx2"},
+            {"gpus": {"a100": 2}, "tags": ["constraint=avx2"]},
+        ),
+        ({"native_specification": "-n 4"}, {"cpus": 4}),
+        ({"singularity_enabled": True, "docker_volumes": "$defaults", "tmp_dir": True, "require_container": True}, {}),
+    ],
+)
 def test_parameters_become_needs(params, task):
     assert destination.read(params).task == task
 
 
-@pytest.mark.parametrize("params, says", [
-    ({"coers": 1}, "did you mean 'cores'?"),
-    ({"walltme": 1}, "did you mean 'walltime'?"),
-    ({"quite_other_thing": 1}, "known are"),
-    ({"cores": "many"}, "cores: 'many' is no number"),
-    ({"cores": True}, "is no number"),
-    ({"cores": 0}, "is no number from 0.01 up"),
-    ({"cores": "nan"}, "is no number"),
-    ({"mem": "a lot"}, "write for example 4G"),
-    ({"mem": "0"}, "no size above 0"),
-    ({"walltime": "soon"}, "H:MM:SS"),
-    ({"walltime": "0"}, "is no time"),
-    ({"gpus": "a100:few"}, "is no number"),
-    ({"one_of": "cpus=16"}, "leaves no choice"),
-    ({"one_of": "gpus=1; cpus=16", "cores": 2}, "not beside it"),
-    ({"max_retries": "1.5"}, "is no whole number"),
-    ({"stage": "rsync"}, "none of shared, copy"),
-    ({"stage": "copy", "metadata": "warm"}, "needs Galaxy at the site"),
-    ({"stage": "copy", "metadata": "job"}, "write external or server"),
-    ({"stage": "copy", "embed_metadata_in_job": "true"}, "needs Galaxy at the site"),
-    ({"stage": "copy", "outputs_to_working_directory": False}, "does not go with stage: copy"),
-    ({"stage": "copy", "docker_enabled": "true"}, "use Singularity"),
-    ({"embed_metadata_in_job": "maybe"}, "neither true nor false"),
-    ({"metadata": "wram"}, "none of warm, job, external, server"),
-    ({"native_specification": "--nodes=2"}, "one node"),
-    ({"native_specification": "--nodse=1"}, "no option of sbatch"),
-    ({"native_specification": "--mem"}, "has no value"),
-    ({"native_specification": "--mem --time=1"}, "--mem has no value"),
-    ({"native_specification": "--comment='half"}, "cannot be read"),
-    ({"priority": 10**7}, "above 1000000"),
-    ({"native_specification": "lonely"}, "no option of sbatch"),
-    ({"native_specification": "--gres=craynetwork:1"}, "only GPUs"),
-])
+@pytest.mark.parametrize(
+    "params, says",
+    [
+        ({"coers": 1}, "did you mean 'cores'?"),
+        ({"walltme": 1}, "did you mean 'walltime'?"),
+        ({"quite_other_thing": 1}, "known are"),
+        ({"cores": "many"}, "cores: 'many' is no number"),
+        ({"cores": True}, "is no number"),
+        ({"cores": 0}, "is no number from 0.01 up"),
+        ({"cores": "nan"}, "is no number"),
+        ({"mem": "a lot"}, "write for example 4G"),
+        ({"mem": "0"}, "no size above 0"),
+        ({"walltime": "soon"}, "H:MM:SS"),
+        ({"walltime": "0"}, "is no time"),
+        ({"gpus": "a100:few"}, "is no number"),
+        ({"one_of": "cpus=16"}, "leaves no choice"),
+        ({"one_of": "gpus=1; cpus=16", "cores": 2}, "not beside it"),
+        ({"max_retries": "1.5"}, "is no whole number"),
+        ({"stage": "rsync"}, "none of shared, copy"),
+        ({"stage": "copy", "metadata": "warm"}, "needs Galaxy at the site"),
+        ({"stage": "copy", "metadata": "job"}, "write external or server"),
+        ({"stage": "copy", "embed_metadata_in_job": "true"}, "needs Galaxy at the site"),
+        ({"stage": "copy", "outputs_to_working_directory": False}, "does not go with stage: copy"),
+        ({"stage": "copy", "docker_enabled": "true"}, "use Singularity"),
+        ({"embed_metadata_in_job": "maybe"}, "neither true nor false"),
+        ({"metadata": "wram"}, "none of warm, job, external, server"),
+        ({"native_specification": "--nodes=2"}, "one node"),
+        ({"native_specification": "--nodse=1"}, "no option of sbatch"),
+        ({"native_specification": "--mem"}, "has no value"),
+        ({"native_specification": "--mem --time=1"}, "--mem has no value"),
+        ({"native_specification": "--comment='half"}, "cannot be read"),
+        ({"priority": 10**7}, "above 1000000"),
+        ({"native_specification": "lonely"}, "no option of sbatch"),
+        ({"native_specification": "--gres=craynetwork:1"}, "only GPUs"),
+    ],
+)
 def test_what_is_wrong_is_named(params, says):
     with pytest.raises(words.Refusal) as refusal:
         destination.read(params)
@@ -129,7 +145,9 @@ def test_metadata_is_apart_unless_said_otherwise():
 
 
 def test_metadata_of_a_job_that_is_copied_is_galaxys():
-    wanted = destination.read({"stage": "copy", "cores": 2, "singularity_enabled": True, "embed_metadata_in_job": "false"})
+    wanted = destination.read(
+        {"stage": "copy", "cores": 2, "singularity_enabled": True, "embed_metadata_in_job": "false"}
+    )
     assert wanted.stage == "copy" and wanted.metadata == "external" and wanted.task == {"cpus": 2.0}
     assert destination.read({"stage": "copy", "metadata": "server"}).metadata == "server"
     assert destination.read({}).stage == destination.read({"stage": "shared"}).stage == "shared"
@@ -144,7 +162,9 @@ def test_a_key_names_one_attempt_of_one_job():
 
 
 def test_galaxys_own_python_is_not_the_tools():
-    environment = jobs.environment_of({"VIRTUAL_ENV": "/g/venv", "PATH": "/g/venv/bin:/usr/bin", "PYTHONPATH": "/x", "LANG": "C"})
+    environment = jobs.environment_of(
+        {"VIRTUAL_ENV": "/g/venv", "PATH": "/g/venv/bin:/usr/bin", "PYTHONPATH": "/x", "LANG": "C"}
+    )
     assert environment == {"PATH": "/usr/bin", "LANG": "C"}
 
 
@@ -155,7 +175,11 @@ def test_only_what_kept_a_script_from_its_end_is_told():
     died = said({"state": "failed", "failure": "tool_failed", "message": "exit code 1"}, {}, False)
     assert died.runner_state == "UNKNOWN_ERROR" and "exit code 1" in died.message
     full = said({"failure": "oom_task", "peak_memory": 3 * GB, "id": "9"}, {"memory": 2 * GB}, False)
-    assert full.runner_state == "MEMORY_LIMIT_REACHED" and "2 GB; it used 3 GB" in full.message and "explain 9" in full.message
+    assert (
+        full.runner_state == "MEMORY_LIMIT_REACHED"
+        and "2 GB; it used 3 GB" in full.message
+        and "explain 9" in full.message
+    )
     late = said({"failure": "time_task"}, {"time": 90}, False)
     assert late.runner_state == "WALLTIME_REACHED" and "1.5 minutes" in late.message
     assert said({"state": "cancelled", "failure": "cancelled"}, {}, False).runner_state == "UNKNOWN_ERROR"
@@ -212,18 +236,44 @@ def test_a_task_may_be_its_jobs_only_first_or_second_one():
 
 
 def test_what_is_the_servers_alone_stays_there():
-    kept = {"PATH": "/usr/bin", "KEYBOARD": "us", "MONKEY": "1", "HTTPS_PROXY": "http://me:word@proxy:3128", "TOKENIZERS_PARALLELISM": "false",
-            "R_LIBS": "/opt/r", "PWD": "/srv", "OLDPWD": "/", "SITE": "http://[::1]:80/a@b"}
-    own = {"GALAXY_CONFIG_FILE": "/x", "GALAXY_CONFIG_OVERRIDE_ID_SECRET": "x", "PGPASSWORD": "x", "GITHUB_TOKEN": "x", "AWS_ACCESS_KEY_ID": "x",
-           "DATABASE_URL": "x", "BROKER": "amqp://me:word@host/vhost", "SENTRY_DSN": "x", "CREDENTIALS_DIRECTORY": "/run", "token": "x",
-           "SSH_AUTH_SOCK": "/tmp/x", "NOTIFY_SOCKET": "/run/x"}
+    kept = {
+        "PATH": "/usr/bin",
+        "KEYBOARD": "us",
+        "MONKEY": "1",
+        "HTTPS_PROXY": "http://me:word@proxy:3128",
+        "TOKENIZERS_PARALLELISM": "false",
+        "R_LIBS": "/opt/r",
+        "PWD": "/srv",
+        "OLDPWD": "/",
+        "SITE": "http://[::1]:80/a@b",
+    }
+    own = {
+        "GALAXY_CONFIG_FILE": "/x",
+        "GALAXY_CONFIG_OVERRIDE_ID_SECRET": "x",
+        "PGPASSWORD": "x",
+        "GITHUB_TOKEN": "x",
+        "AWS_ACCESS_KEY_ID": "x",
+        "DATABASE_URL": "x",
+        "BROKER": "amqp://me:word@host/vhost",
+        "SENTRY_DSN": "x",
+        "CREDENTIALS_DIRECTORY": "/run",
+        "token": "x",
+        "SSH_AUTH_SOCK": "/tmp/x",
+        "NOTIFY_SOCKET": "/run/x",
+    }
     assert jobs.kept_back({**kept, **own}) == sorted(own)
     assert jobs.environment_of({**kept, **own}) == kept
 
 
 def test_the_step_has_those_variables_that_need_no_shell():
-    variables = [{"name": "A", "value": 1}, {"name": "B", "value": "$HOME/b"}, {"name": "C", "value": "x", "raw": True},
-                 {"name": None, "file": "/etc/profile"}, {"name": None, "execute": "module load x"}, {"name": "D", "value": "`date`"}]
+    variables = [
+        {"name": "A", "value": 1},
+        {"name": "B", "value": "$HOME/b"},
+        {"name": "C", "value": "x", "raw": True},
+        {"name": None, "file": "/etc/profile"},
+        {"name": None, "execute": "module load x"},
+        {"name": "D", "value": "`date`"},
+    ]
     assert metadata.left_to_the_tool(variables) == ["B", "C", "/etc/profile", "module load x", "D"]
     environment = metadata.environment_of("None", "/venv", {"PATH": "/usr/bin"}, variables)
     assert environment == {"A": "1", "PATH": "/venv/bin:/usr/bin", "VIRTUAL_ENV": "/venv", "PYTHONWARNINGS": "ignore"}
@@ -346,9 +396,17 @@ def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
 
 
 def test_a_job_that_waits_says_when_it_is_expected_to_start():
-    explained = {"state": "waiting", "text": "ready, 0 tasks with the same needs ahead; no pilot has room",
-                 "details": ["allocation x on cluster is queued since 5s", "expected to start in about 2h on cluster, with 90 % in 5h at most"]}
-    assert verdict.why_it_waits(explained).endswith("no pilot has room; expected to start in about 2h on cluster, with 90 % in 5h at most")
+    explained = {
+        "state": "waiting",
+        "text": "ready, 0 tasks with the same needs ahead; no pilot has room",
+        "details": [
+            "allocation x on cluster is queued since 5s",
+            "expected to start in about 2h on cluster, with 90 % in 5h at most",
+        ],
+    }
+    assert verdict.why_it_waits(explained).endswith(
+        "no pilot has room; expected to start in about 2h on cluster, with 90 % in 5h at most"
+    )
     explained["details"] = explained["details"][:1]
     assert verdict.why_it_waits(explained) == explained["text"]
     assert verdict.why_it_waits(explained | {"state": "running"}) is None

@@ -13,14 +13,22 @@ ROUNDS = 20 if os.environ.get("HPCBATCH_LONG") else 1
 def galaxy(galaxy_python):
     with EngineAtHome() as engine:
         engine.configure(TWO_CPUS % (engine.directory / "space"))
-        with Galaxy(engine, galaxy_python, ENVIRONMENTS, runner={"metadata_start": "soon"},
-                    options={"external_chown_script": "/bin/true"}) as server:
+        with Galaxy(
+            engine,
+            galaxy_python,
+            ENVIRONMENTS,
+            runner={"metadata_start": "soon"},
+            options={"external_chown_script": "/bin/true"},
+        ) as server:
             yield server
 
 
 def test_what_is_not_heeded_is_said_at_the_start(galaxy):
     log = galaxy.log()
-    assert "galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as" in log
+    assert (
+        "galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as"
+        in log
+    )
     assert "job_conf: runner: metadata_start: 'soon' is no time" in log
 
 
@@ -32,7 +40,9 @@ class Work:
         self.folder = folder
         self.jobs = {}
         for name in ("ends", "runs", "waits"):
-            (self.jobs[name],) = galaxy.run("hb_wait", gate=str(folder / f"gate.{name}"), ledger=str(folder / f"ledger.{name}"))
+            (self.jobs[name],) = galaxy.run(
+                "hb_wait", gate=str(folder / f"gate.{name}"), ledger=str(folder / f"ledger.{name}")
+            )
             if name != "waits":
                 galaxy.until_running(self.jobs[name])
         wait_until(lambda: galaxy.job(self.jobs["waits"])["external_id"], 30, "the last job to be submitted")

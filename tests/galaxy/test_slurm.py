@@ -22,23 +22,45 @@ def media():
 def galaxy(galaxy_python, slurm, media):
     environments = {
         "cluster": {"runner": "hpcbatch", "cores": 1, "mem": "300M"},
-        "media": {"runner": "hpcbatch", "cores": 1, "mem": "2G", "env": [{"name": "HPCBATCH_MEDIA_PYTHON", "value": str(media)}]},
+        "media": {
+            "runner": "hpcbatch",
+            "cores": 1,
+            "mem": "2G",
+            "env": [{"name": "HPCBATCH_MEDIA_PYTHON", "value": str(media)}],
+        },
     }
-    with SlurmSite(slurm, {"name": "wide", "partition": "cpu", "cpus": 2, "memory": "3G", "walltime": "30m"}, max_queued=2, max_running=2) as engine:
-        with Galaxy(engine, galaxy_python, environments, tools={"ina_speech_segmenter": "media", "speech_to_text": "media"}) as server:
+    with SlurmSite(
+        slurm,
+        {"name": "wide", "partition": "cpu", "cpus": 2, "memory": "3G", "walltime": "30m"},
+        max_queued=2,
+        max_running=2,
+    ) as engine:
+        with Galaxy(
+            engine, galaxy_python, environments, tools={"ina_speech_segmenter": "media", "speech_to_text": "media"}
+        ) as server:
             yield server
 
 
 @pytest.fixture(scope="module")
 def bioblend(galaxy, galaxy_python):
     """Runs a script with `gi`, bioblend's door to the server, and `history`; what it prints last is given back."""
+
     def run(script, timeout=600):
-        text = (f"import json, sys\nfrom bioblend.galaxy import GalaxyInstance\ngi = GalaxyInstance({galaxy.url!r}, {galaxy.key!r})\n"
-                f"history = {galaxy.history!r}\n" + script)
-        done = subprocess.run([str(galaxy_python), "-c", text], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
-                              check=False)
+        text = (
+            f"import json, sys\nfrom bioblend.galaxy import GalaxyInstance\ngi = GalaxyInstance({galaxy.url!r}, {galaxy.key!r})\n"
+            f"history = {galaxy.history!r}\n" + script
+        )
+        done = subprocess.run(
+            [str(galaxy_python), "-c", text],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr + galaxy.log()[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
+
     return run
 
 
@@ -50,7 +72,8 @@ def clip(tmp_path_factory):
 
 
 def test_a_recording_is_segmented_and_transcribed(bioblend, clip):
-    segments, words = bioblend(f"""
+    segments, words = bioblend(
+        f"""
 clip = gi.tools.upload_file({str(clip)!r}, history, file_type="wav")
 clip = clip["outputs"][0]["id"]
 gi.datasets.wait_for_dataset(clip, maxwait=120, interval=0.2)
@@ -58,7 +81,8 @@ jobs = [gi.tools.run_tool(history, tool, {{"input_audio": {{"src": "hda", "id": 
 for job in jobs:
     gi.jobs.wait_for_job(job["jobs"][0]["id"], maxwait=300, interval=0.2)
 print(json.dumps([gi.datasets.download_dataset(job["outputs"][0]["id"]).decode() for job in jobs]))
-""")
+"""
+    )
     lines = [line.split("\t") for line in segments.splitlines()]
     assert lines[0] == ["label", "start", "stop"]
     with wave.open(str(clip)) as sound:
@@ -69,24 +93,60 @@ print(json.dumps([gi.datasets.download_dataset(job["outputs"][0]["id"]).decode()
 
 
 WORKFLOW = {
-    "a_galaxy_workflow": "true", "format-version": "0.1", "name": "two steps", "annotation": "", "tags": [], "uuid": None,
+    "a_galaxy_workflow": "true",
+    "format-version": "0.1",
+    "name": "two steps",
+    "annotation": "",
+    "tags": [],
+    "uuid": None,
     "steps": {
-        "0": {"id": 0, "type": "data_collection_input", "name": "Input dataset collection", "label": "many", "annotation": "",
-              "inputs": [{"name": "many", "description": ""}], "outputs": [], "input_connections": {}, "tool_id": None,
-              "tool_state": json.dumps({"optional": False, "collection_type": "list"}), "position": {"left": 0, "top": 0}},
-        "1": {"id": 1, "type": "tool", "tool_id": "hb_map", "name": "first", "tool_version": "1.0", "annotation": "", "inputs": [],
-              "outputs": [{"name": "out1", "type": "txt"}], "input_connections": {"input1": {"id": 0, "output_name": "output"}},
-              "tool_state": json.dumps({"input1": {"__class__": "ConnectedValue"}}), "position": {"left": 200, "top": 0}},
-        "2": {"id": 2, "type": "tool", "tool_id": "hb_map", "name": "second", "tool_version": "1.0", "annotation": "", "inputs": [],
-              "outputs": [{"name": "out1", "type": "txt"}], "input_connections": {"input1": {"id": 1, "output_name": "out1"}},
-              "tool_state": json.dumps({"input1": {"__class__": "ConnectedValue"}}), "position": {"left": 400, "top": 0}},
+        "0": {
+            "id": 0,
+            "type": "data_collection_input",
+            "name": "Input dataset collection",
+            "label": "many",
+            "annotation": "",
+            "inputs": [{"name": "many", "description": ""}],
+            "outputs": [],
+            "input_connections": {},
+            "tool_id": None,
+            "tool_state": json.dumps({"optional": False, "collection_type": "list"}),
+            "position": {"left": 0, "top": 0},
+        },
+        "1": {
+            "id": 1,
+            "type": "tool",
+            "tool_id": "hb_map",
+            "name": "first",
+            "tool_version": "1.0",
+            "annotation": "",
+            "inputs": [],
+            "outputs": [{"name": "out1", "type": "txt"}],
+            "input_connections": {"input1": {"id": 0, "output_name": "output"}},
+            "tool_state": json.dumps({"input1": {"__class__": "ConnectedValue"}}),
+            "position": {"left": 200, "top": 0},
+        },
+        "2": {
+            "id": 2,
+            "type": "tool",
+            "tool_id": "hb_map",
+            "name": "second",
+            "tool_version": "1.0",
+            "annotation": "",
+            "inputs": [],
+            "outputs": [{"name": "out1", "type": "txt"}],
+            "input_connections": {"input1": {"id": 1, "output_name": "out1"}},
+            "tool_state": json.dumps({"input1": {"__class__": "ConnectedValue"}}),
+            "position": {"left": 400, "top": 0},
+        },
     },
 }
 
 
 def test_a_workflow_over_a_list_takes_few_batch_jobs(galaxy, bioblend):
     many = galaxy.paste_list(50)
-    states = bioblend(f"""
+    states = bioblend(
+        f"""
 workflow = gi.workflows.import_workflow_dict(json.loads({json.dumps(json.dumps(WORKFLOW))}))
 run = gi.workflows.invoke_workflow(workflow["id"], {{"0": {{"src": "hdca", "id": {many!r}}}}}, history_id=history)
 import time
@@ -98,7 +158,8 @@ for _ in range(2000):
         break
     time.sleep(0.2)
 print(json.dumps(jobs))
-""")
+"""
+    )
     assert states == {"ok": 100}
     assert len(galaxy.engine.json("allocations")) <= 4
 
@@ -119,15 +180,36 @@ def test_a_deleted_job_and_a_deleted_workflow(galaxy, bioblend, tmp_path):
     task = galaxy.job(job)["external_id"].split("+")[0]
     galaxy.call("DELETE", f"jobs/{job}")
     wait_until(lambda: galaxy.engine.show(task)["state"] == "cancelled", 10, "the task to be cancelled")
-    waits = dict(WORKFLOW, name="waits", steps={"0": {
-        "id": 0, "type": "tool", "tool_id": "hb_wait", "name": "waits", "tool_version": "1.0", "annotation": "", "inputs": [],
-        "outputs": [{"name": "out1", "type": "txt"}], "input_connections": {}, "position": {"left": 0, "top": 0},
-        "tool_state": json.dumps({"gate": gate, "ledger": "/dev/null"})}})
-    run = bioblend(f"""
+    waits = dict(
+        WORKFLOW,
+        name="waits",
+        steps={
+            "0": {
+                "id": 0,
+                "type": "tool",
+                "tool_id": "hb_wait",
+                "name": "waits",
+                "tool_version": "1.0",
+                "annotation": "",
+                "inputs": [],
+                "outputs": [{"name": "out1", "type": "txt"}],
+                "input_connections": {},
+                "position": {"left": 0, "top": 0},
+                "tool_state": json.dumps({"gate": gate, "ledger": "/dev/null"}),
+            }
+        },
+    )
+    run = bioblend(
+        f"""
 workflow = gi.workflows.import_workflow_dict(json.loads({json.dumps(json.dumps(waits))}))
 print(json.dumps(gi.workflows.invoke_workflow(workflow["id"], history_id=history)["id"]))
-""")
-    jobs = wait_until(lambda: [step["job_id"] for step in galaxy.get(f"invocations/{run}")["steps"] if step.get("job_id")], 60, "its job")
+"""
+    )
+    jobs = wait_until(
+        lambda: [step["job_id"] for step in galaxy.get(f"invocations/{run}")["steps"] if step.get("job_id")],
+        60,
+        "its job",
+    )
     galaxy.until_running(jobs[0])
     task = galaxy.job(jobs[0])["external_id"].split("+")[0]
     galaxy.call("DELETE", f"invocations/{run}?cancel_jobs=true")

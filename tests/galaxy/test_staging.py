@@ -27,7 +27,9 @@ class Job:
         self.tool = folder / "toolbox"
         self.tool.mkdir()
         self.places = staging.Places(str(self.here), str(self.tool))
-        (self.here / "galaxy_7.sh").write_text(f"#!/bin/sh\ncd {self.here}/working || exit\n{script}\necho $? > {self.here}/{ENDED}\n")
+        (self.here / "galaxy_7.sh").write_text(
+            f"#!/bin/sh\ncd {self.here}/working || exit\n{script}\necho $? > {self.here}/{ENDED}\n"
+        )
         (self.here / "galaxy_7.sh").chmod(0o755)
 
     def run(self, collected=False, told="galaxy.json"):
@@ -64,10 +66,13 @@ class Job:
 
 def test_a_path_is_marked_where_it_ends():
     marks = {"/g/jobs/1": staging.MARK, "/g/files/d_1.dat": staging.MARK + "/inputs/d_1.dat", "/g/jobs/1/sub": "/sub"}
-    said = (b"cd /g/jobs/1; cat '/g/jobs/1/x' /g/jobs/12 /g/jobs/1.old \"/g/files/d_1.dat\" /g/jobs/1/sub /g/jobs/1/subs."
-            b" In /g/jobs/1. \xff/g/jobs/1")
+    said = (
+        b"cd /g/jobs/1; cat '/g/jobs/1/x' /g/jobs/12 /g/jobs/1.old \"/g/files/d_1.dat\" /g/jobs/1/sub /g/jobs/1/subs."
+        b" In /g/jobs/1. \xff/g/jobs/1"
+    )
     assert staging.marked(said, marks).replace(staging.MARK.encode(), b"@") == (
-        b"cd @; cat '@/x' /g/jobs/12 /g/jobs/1.old \"@/inputs/d_1.dat\" /sub @/subs. In @. \xff@")
+        b"cd @; cat '@/x' /g/jobs/12 /g/jobs/1.old \"@/inputs/d_1.dat\" /sub @/subs. In @. \xff@"
+    )
     assert staging.marked(b"as it is", {}) == b"as it is"
 
 
@@ -81,9 +86,16 @@ def test_each_input_has_a_name_of_its_own():
     assert places.marks()["/b/dataset_1.dat"] == staging.MARK + "/inputs/2/dataset_1.dat"
 
 
-@pytest.mark.parametrize("fact, says", [
-    ("galaxy_python", "Galaxy's own Python"), ("interactive", "cannot be reached"), ("cwl", "CWL"), ("remote_evaluation", "remote"),
-    ("split", "splits")])
+@pytest.mark.parametrize(
+    "fact, says",
+    [
+        ("galaxy_python", "Galaxy's own Python"),
+        ("interactive", "cannot be reached"),
+        ("cwl", "CWL"),
+        ("remote_evaluation", "remote"),
+        ("split", "splits"),
+    ],
+)
 def test_what_cannot_run_there_is_refused(fact, says):
     staging.check_job(set())
     with pytest.raises(words.Refusal) as refusal:
@@ -110,7 +122,8 @@ def test_a_job_finds_its_files_and_leaves_its_outputs(tmp_path):
     (job.here / "configs" / "c1").write_text(f"out={job.here}/outputs/d.dat")
     (job.here / "outputs" / "d.dat").touch()
     (job.here / "outputs" / "d.dat").chmod(0o600)
-    (job.here / "galaxy_7.sh").write_text(f"""#!/bin/sh
+    (job.here / "galaxy_7.sh").write_text(
+        f"""#!/bin/sh
 cd '{job.here}/working' || exit
 . ../configs/c1
 cat {one} {extra}/deep/more > "$out"
@@ -118,11 +131,16 @@ sh {job.tool}/count.sh x >> "$out"
 ls -A .. ../tool | tr '\\n' ' ' > ../outputs/tool_stdout
 echo wrong >&2; echo scratch > scratch; echo 3 > ../{ENDED}
 exit 3
-""")
+"""
+    )
     done = job.run()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     staged_files.put_back(str(job.here), KEPT)
-    assert job.text("outputs/d.dat") == "one\nmore\ncounted x\n" and [job.text(name) for name in KEPT] == ["3\n", "", "wrong\n"]
+    assert job.text("outputs/d.dat") == "one\nmore\ncounted x\n" and [job.text(name) for name in KEPT] == [
+        "3\n",
+        "",
+        "wrong\n",
+    ]
     assert "_working" not in job.text("outputs/tool_stdout") and "test-data" not in job.text("outputs/tool_stdout")
     assert not (job.here / "working" / "scratch").exists() and not (job.here / staging.RESULT).exists()
     # Galaxy's own is as it was.
@@ -134,7 +152,10 @@ def test_a_tools_files_go_where_the_job_names_them(tmp_path):
     (job.tool / "large").write_text("not this\n")
     (job.here / "tool_script.sh").write_text(f"echo {job.here}/tool_script.sh {job.here}/tools > ../outputs/a")
     job.ran()
-    assert staging.TOOL not in job.task["inputs"] and job.text("outputs/a") == f"{job.there}/tool_script.sh {job.there}/tools\n"
+    assert (
+        staging.TOOL not in job.task["inputs"]
+        and job.text("outputs/a") == f"{job.there}/tool_script.sh {job.there}/tools\n"
+    )
     (job.here / "tool_script.sh").write_text(f"cat '{job.places.tool}/large' > ../outputs/a")
     job.ran()
     assert job.text("outputs/a") == "not this\n"
@@ -156,13 +177,15 @@ def test_links_come_back_as_files_or_not_at_all(tmp_path):
     (tmp_path / "large.dat").write_text("large\n")
     job = Job(tmp_path, "")
     large = job.places.input(str(tmp_path / "large.dat"))
-    (job.here / "galaxy_7.sh").write_text(f"""#!/bin/sh
+    (job.here / "galaxy_7.sh").write_text(
+        f"""#!/bin/sh
 cd {job.here}/working || exit
 echo own > own; ln -s own link; ln -s $PWD/own 'a
 b'; ln -s {large} input; ln -s /etc/passwd elsewhere; ln -s nothing dangling; ln -s .. loop; mkfifo pipe
 ln own hard; rm -f ../outputs/d.dat; ln -s {large} ../outputs/d.dat
 echo 0 > ../{ENDED}
-""")
+"""
+    )
     job.ran(collected=True)
     assert sorted(os.listdir(job.here / "working")) == ["a\nb", "hard", "link", "own"]
     assert job.text("working/link") == job.text("working/a\nb") == job.text("working/hard") == "own\n"
@@ -216,8 +239,19 @@ def test_what_came_back_is_put_back_once_and_again_after_a_crash(tmp_path, monke
     assert not (job.here / "outputs" / "a").exists()
 
 
-@pytest.mark.parametrize("name", [
-    "/etc/x", "../x", "outputs/../../x", "tool_script.sh", "galaxy_7.sh", "x", "__instrument_x/y", "outputs/a/../../../x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/x",
+        "../x",
+        "outputs/../../x",
+        "tool_script.sh",
+        "galaxy_7.sh",
+        "x",
+        "__instrument_x/y",
+        "outputs/a/../../../x",
+    ],
+)
 def test_nothing_is_put_beside_the_results(tmp_path, name):
     job = Job(tmp_path, "")
     with tarfile.open(job.here / staging.RESULT, "w") as archive:

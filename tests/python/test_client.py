@@ -22,7 +22,9 @@ def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     def turn_away():
         visitor, _ = door.accept()
         body = json.dumps({"error": "the engine serves 3 clients just now"})
-        visitor.sendall(f"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        visitor.sendall(
+            f"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
         visitor.close()
         closed.set()
 
@@ -48,7 +50,9 @@ def answering(door, answers):
         visitor, _ = door.accept()
         visitor.recv(65536)
         body = json.dumps(value)
-        visitor.sendall(f"HTTP/1.1 {status} Any\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        visitor.sendall(
+            f"HTTP/1.1 {status} Any\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
         visitor.close()
 
 
@@ -66,6 +70,8 @@ def test_an_older_engine_that_refuses_is_named(tmp_path, monkeypatch, engine, is
         with pytest.raises(client.Refused) as refused:
             asking.post("/v1/tasks", {})
         assert str(refused.value).startswith("unknown key 'colour'")
-        assert (f"hpcbatch {engine}" in str(refused.value) and "`hpcbatch engine stop`" in str(refused.value)) == is_older
+        assert (
+            f"hpcbatch {engine}" in str(refused.value) and "`hpcbatch engine stop`" in str(refused.value)
+        ) == is_older
     thread.join()
     door.close()

@@ -37,13 +37,22 @@ class Box:
             directory.mkdir(mode=0o755)
         (self.templates / "copy.template").write_text(COPY)
         (self.data / "in put.wav").write_bytes(b"sound\0\xff")
-        self.process = subprocess.Popen([RUNNER, self.path, folder / "work", self.templates], stdin=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [RUNNER, self.path, folder / "work", self.templates],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def job(self, **changes):
         args = {"level": 6, "code": 0, **changes.pop("args", {})}
-        return {"script": "copy", "args": args, "input_map": {"input": str(self.data / "in put.wav")},
-                "output_map": {"result": str(self.data / "out put.wav")}, **changes}
+        return {
+            "script": "copy",
+            "args": args,
+            "input_map": {"input": str(self.data / "in put.wav")},
+            "output_map": {"result": str(self.data / "out put.wav")},
+            **changes,
+        }
 
     def close(self):
         self.process.communicate(timeout=20)
@@ -58,7 +67,9 @@ def box(tmp_path):
 
 def test_ctrl_c_before_the_job_is_taken_ends_the_client(tmp_path):
     """Nobody watches this folder: the job stays X.job."""
-    client = subprocess.Popen([sys.executable, MODULE, tmp_path, "copy", "--period", "0.1"], stderr=subprocess.PIPE, text=True)
+    client = subprocess.Popen(
+        [sys.executable, MODULE, tmp_path, "copy", "--period", "0.1"], stderr=subprocess.PIPE, text=True
+    )
     until = time.monotonic() + 20
     while not list(tmp_path.glob("*.job")):
         assert time.monotonic() < until
@@ -135,13 +146,29 @@ def test_many_at_once(box):
 
 
 def test_from_a_shell(box):
-    words = [sys.executable, MODULE, box.path, "copy", "--arg", "level=7", "--arg", "code=0", "--period", "0.2",
-             "--input", f"input={box.data}/in put.wav", "--output", f"result={box.data}/copy"]
+    words = [
+        sys.executable,
+        MODULE,
+        box.path,
+        "copy",
+        "--arg",
+        "level=7",
+        "--arg",
+        "code=0",
+        "--period",
+        "0.2",
+        "--input",
+        f"input={box.data}/in put.wav",
+        "--output",
+        f"result={box.data}/copy",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "level 7\n", "warned\n")
     done = subprocess.run([*words, "--input", "other=/no/such/file"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "/no/such/file" in done.stderr
-    done = subprocess.run([sys.executable, MODULE, box.path / "missing", "copy"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, MODULE, box.path / "missing", "copy"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 2 and "missing" in done.stderr
 
 
@@ -154,7 +181,9 @@ def test_a_job_without_its_keys_is_not_dropped(tmp_path):
 def test_a_job_that_nobody_takes_is_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr(hpcbatch_dropbox, "TOLD_AFTER", 0.05)
     job = {"script": "copy", "input_map": {}, "output_map": {}}
-    with pytest.warns(RuntimeWarning, match="nobody has taken .* does an engine watch the folder"), pytest.raises(TimeoutError):
+    with pytest.warns(RuntimeWarning, match="nobody has taken .* does an engine watch the folder"), pytest.raises(
+        TimeoutError
+    ):
         hpcbatch_dropbox.submit_and_wait(tmp_path, job, period=0.05, timeout=0.5)
 
 
@@ -167,14 +196,54 @@ def test_waiting_ends_in_time(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-NASTY = ["", "a", "12", "1.5", "yes", "null", "~", "a: b", "a #b", "#a", "- a", "'", '"', "it's", 'say "x"', "a\nb\n",
-         " lead", "trail ", "é€😀", "\x85\u2028", "back\\slash", "tab\there", "{a}", "[a]", "x" * 500, "word " * 200,
-         "'" * 7, "a:b", "?", "key:", "2024-01-01 10:00:00.000000", "\\n", "end\\", "a  b"]
+NASTY = [
+    "",
+    "a",
+    "12",
+    "1.5",
+    "yes",
+    "null",
+    "~",
+    "a: b",
+    "a #b",
+    "#a",
+    "- a",
+    "'",
+    '"',
+    "it's",
+    'say "x"',
+    "a\nb\n",
+    " lead",
+    "trail ",
+    "é€😀",
+    "\x85\u2028",
+    "back\\slash",
+    "tab\there",
+    "{a}",
+    "[a]",
+    "x" * 500,
+    "word " * 200,
+    "'" * 7,
+    "a:b",
+    "?",
+    "key:",
+    "2024-01-01 10:00:00.000000",
+    "\\n",
+    "end\\",
+    "a  b",
+]
 
 
 def test_reads_what_pyyaml_writes():
-    document = {"job": {f"k{number}": text for number, text in enumerate(NASTY)}, "rc": 0, "list": [1, "a", {"b": 2, "c": []}],
-                "empty": {}, "none": None, "deep": {"a": {"b": [["x"], {"y": {"z": True}}]}}, "pi": 3.5}
+    document = {
+        "job": {f"k{number}": text for number, text in enumerate(NASTY)},
+        "rc": 0,
+        "list": [1, "a", {"b": 2, "c": []}],
+        "empty": {},
+        "none": None,
+        "deep": {"a": {"b": [["x"], {"y": {"z": True}}]}},
+        "pi": 3.5,
+    }
     # Folding of long and of multi-line texts is PyYAML's own; ours are on one line.
     text = yaml.dump(document, width=float("inf"), allow_unicode=False)
     read = hpcbatch_dropbox.read_yaml(text)

@@ -37,19 +37,30 @@ class Slurm:
 
     def cluster(self, verb, *arguments):
         """One verb of tests/slurm/cluster, such as ("node-kill", "n1")."""
-        done = subprocess.run([CLUSTER, verb, self.dir, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(
+            [CLUSTER, verb, self.dir, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
         assert done.returncode == 0, f"cluster {verb} exited {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def ask(self, *argv, **options):
         """What a SLURM client prints."""
-        done = subprocess.run(argv, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options)
+        done = subprocess.run(
+            argv, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options
+        )
         assert done.returncode == 0, f"{' '.join(argv)} exited {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def submit(self, script, *options):
         """Submits the lines of a shell script; returns the number of the batch job."""
-        done = subprocess.run(["sbatch", "--parsable", *options], input="#!/bin/sh\n" + script, env=self.env, cwd=self.dir,
-                              capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            ["sbatch", "--parsable", *options],
+            input="#!/bin/sh\n" + script,
+            env=self.env,
+            cwd=self.dir,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

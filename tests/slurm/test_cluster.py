@@ -85,8 +85,10 @@ def test_gpus_are_given_by_kind(slurm):
 
 def test_accounting_knows_finished_batch_jobs(slurm):
     number = slurm.submit("exit 3", "-o", "/dev/null")
-    wait_until(lambda: slurm.ask("sacct", "-nXP", "-j", number, "-o", "state,exitcode").strip() == "FAILED|3:0",
-               what="sacct's FAILED")
+    wait_until(
+        lambda: slurm.ask("sacct", "-nXP", "-j", number, "-o", "state,exitcode").strip() == "FAILED|3:0",
+        what="sacct's FAILED",
+    )
 
 
 def test_everything_listens_on_loopback(slurm):
@@ -119,6 +121,7 @@ def test_a_killed_controller_comes_back_with_its_batch_jobs(small):
     def saved():
         small.ask("scontrol", "update", f"jobid={number}", "comment=seen")  # each change makes it think of saving
         return state.stat().st_mtime > seen
+
     wait_until(saved, what="the controller's saved state")
     small.cluster("controller-kill")
     assert subprocess.run([CLUSTER, "status", small.dir], stdout=subprocess.DEVNULL).returncode == 1
@@ -128,8 +131,12 @@ def test_a_killed_controller_comes_back_with_its_batch_jobs(small):
 
 def test_killing_a_node_kills_its_daemon_only(small):
     number = small.submit(f"echo $$ > {small.dir}/pid; exec sleep 1000", "-o", "/dev/null", "-w", "n1")
-    pid = int(wait_until(lambda: os.path.exists(f"{small.dir}/pid") and pathlib.Path(f"{small.dir}/pid").read_text(),
-                         what="the payload's start"))
+    pid = int(
+        wait_until(
+            lambda: os.path.exists(f"{small.dir}/pid") and pathlib.Path(f"{small.dir}/pid").read_text(),
+            what="the payload's start",
+        )
+    )
     small.cluster("node-kill", "n1")
     assert "slurmd-n1 gone" in subprocess.run([CLUSTER, "status", small.dir], capture_output=True, text=True).stdout
     assert living(pid)
@@ -141,12 +148,19 @@ def test_killing_a_node_kills_its_daemon_only(small):
 def test_stop_leaves_nothing_even_when_half_of_it_is_dead():
     with Slurm("--fast") as slurm:
         # One payload in a session of its own and without environment, one whose step has been killed.
-        slurm.submit(f"setsid env -i sh -c 'echo $$ > {slurm.dir}/lost; exec sleep 1000' & sleep 1000", "-o", "/dev/null", "-w", "n1")
+        slurm.submit(
+            f"setsid env -i sh -c 'echo $$ > {slurm.dir}/lost; exec sleep 1000' & sleep 1000",
+            "-o",
+            "/dev/null",
+            "-w",
+            "n1",
+        )
         slurm.submit(f"echo $PPID $$ > {slurm.dir}/orphan; exec sleep 1000", "-o", "/dev/null", "-w", "n2")
 
         def written(name):
             path = pathlib.Path(f"{slurm.dir}/{name}")
             return wait_until(lambda: path.exists() and path.read_text().split(), what=name)
+
         payloads = [int(p) for p in written("lost") + written("orphan")]
         os.kill(payloads[1], signal.SIGKILL)
         slurm.cluster("controller-kill")
@@ -162,8 +176,10 @@ def test_a_start_cleans_what_an_owner_left_behind():
         owner.kill()
         owner.wait()
         with Slurm("--fast") as other:
-            wait_until(lambda: not [p for p in processes_that_name(f"{abandoned.dir}/") if living(p)],
-                       what="the end of the abandoned cluster")
+            wait_until(
+                lambda: not [p for p in processes_that_name(f"{abandoned.dir}/") if living(p)],
+                what="the end of the abandoned cluster",
+            )
             assert "idle" in other.ask("sinfo", "-h", "-o", "%t")
 
 

@@ -10,6 +10,7 @@ from engine_at_home import EngineAtHome  # noqa: E402
 from slurm_site import SlurmSite, slurm  # noqa: E402, F401 (a fixture)
 from snakemake_bed import TWO_CPUS, Bed, installed  # noqa: E402
 
+
 @pytest.fixture(scope="session")
 def python():
     """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""

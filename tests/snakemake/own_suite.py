@@ -22,8 +22,18 @@ EXECUTOR = os.environ.get("OWN_SUITE_EXECUTOR", "local")
 COMMANDS = os.environ.get("OWN_SUITE_COMMANDS")
 SECONDS = int(os.environ.get("OWN_SUITE_SECONDS", "180"))
 # What makes `run` do something else than run a workflow.
-OTHERWISE = ("shellcmd", "cluster", "report", "conda_create_envs", "conda_list_envs", "archive", "generate_unit_tests", "containerize",
-             "cleanup_metadata", "sigint_after")
+OTHERWISE = (
+    "shellcmd",
+    "cluster",
+    "report",
+    "conda_create_envs",
+    "conda_list_envs",
+    "archive",
+    "generate_unit_tests",
+    "containerize",
+    "cleanup_metadata",
+    "sigint_after",
+)
 
 
 def one_by_one(said):
@@ -49,7 +59,9 @@ def by_our_executor(run):
             return run(*args, **kwargs | one_by_one(said))
         from snakemake_executor_plugin_hpcbatch import ExecutorSettings
 
-        os.environ.pop("PYTEST_CURRENT_TEST", None)  # jobs of another environment are warmed by a Snakemake of their own
+        os.environ.pop(
+            "PYTEST_CURRENT_TEST", None
+        )  # jobs of another environment are warmed by a Snakemake of their own
         return run(*args, **kwargs | {"executor": EXECUTOR, "executor_settings": ExecutorSettings(), "nodes": 1000})
 
     return ours

@@ -25,9 +25,17 @@ def installed():
 def compared(python, folder, *words, timeout=300):
     """What each shell: job ran with Snakemake's local executor and would have run as a task, and all that was printed."""
     found = folder / "commands.jsonl"
-    done = subprocess.run([python, HERE / "compare_commands.py", found, *words], cwd=folder, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, encoding="utf-8", errors="replace",
-                          check=False)
+    done = subprocess.run(
+        [python, HERE / "compare_commands.py", found, *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=timeout,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     jobs = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
     return jobs, done.stdout
 
@@ -42,8 +50,11 @@ class Bed:
         self.folder.mkdir()
         kept = {name: value for name, value in engine.env.items() if name not in ("PYTHONPATH", "HOME")}
         self.env = kept | {
-            "HOME": str(engine.directory), "HPCBATCH_PROGRAM": engine.program, "PYTHONDONTWRITEBYTECODE": "1",
-            "PATH": f"{python.parent}:{kept['PATH']}", "HPCBATCH_TEST_SECRET": "hush",
+            "HOME": str(engine.directory),
+            "HPCBATCH_PROGRAM": engine.program,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": f"{python.parent}:{kept['PATH']}",
+            "HPCBATCH_TEST_SECRET": "hush",
         }
 
     def write(self, text, name="Snakefile"):
@@ -58,9 +69,18 @@ class Bed:
 
     def run(self, *words, folder=None, timeout=300, env=None, **options):
         """(exit code, all that Snakemake printed)."""
-        done = subprocess.run(self.command(*words, **options), cwd=folder or self.folder, env=self.env | (env or {}),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
-                              encoding="utf-8", errors="replace", check=False)
+        done = subprocess.run(
+            self.command(*words, **options),
+            cwd=folder or self.folder,
+            env=self.env | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
         assert "Traceback" not in done.stdout, done.stdout
         return done.returncode, done.stdout
 
@@ -72,8 +92,15 @@ class Bed:
     def begin(self, *words, log="snakemake.log", **options):
         """Starts Snakemake; what it prints goes to a file of its folder."""
         with open(self.folder / log, "w") as out:
-            return subprocess.Popen(self.command(*words, **options), cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
-                                    stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            return subprocess.Popen(
+                self.command(*words, **options),
+                cwd=self.folder,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def tasks(self):
         return self.engine.json("list", "--tasks", "--all")

@@ -5,7 +5,8 @@ from engine_at_home import EngineAtHome
 from snakemake_bed import TWO_CPUS, Bed, compared
 
 WORKFLOWS = {
-    "variables_named_as_the_jobs_are": ("""
+    "variables_named_as_the_jobs_are": (
+        """
 name, rulename, job, bench, config_name = "X", "Y", "Z", "B", "C"
 rule all:
     input: "a.txt", "b.txt"
@@ -14,13 +15,19 @@ rule a:
     shell: "echo {name} {rulename} {job} {rule} {bench} {jobid} > {output}"
 use rule a as b with:
     output: "b.txt"
-""", 2),
-    "a_name_that_only_messages_know": ("""
+""",
+        2,
+    ),
+    "a_name_that_only_messages_know": (
+        """
 rule a:
     output: "a.txt"
     shell: "echo {rulename} > {output}"
-""", 0),
-    "variables_named_as_what_rules_have": ("""
+""",
+        0,
+    ),
+    "variables_named_as_what_rules_have": (
+        """
 threads, log, wildcards, conda_env, shadow_dir, edit_notebook = "t", "l", "w", "c", "s", "e"
 rule a:
     output: "{x}.txt"
@@ -29,8 +36,11 @@ rule a:
 rule all:
     default_target: True
     input: "a.txt"
-""", 1),
-    "made_up_in_a_loop": ("""
+""",
+        1,
+    ),
+    "made_up_in_a_loop": (
+        """
 rule all:
     input: "0.txt", "1.txt"
 for i in range(2):
@@ -38,8 +48,11 @@ for i in range(2):
         name: f"r{i}"
         output: f"{i}.txt"
         shell: f"echo {i} > {{output}}"
-""", 2),
-    "quotes_braces_and_formats": ("""
+""",
+        2,
+    ),
+    "quotes_braces_and_formats": (
+        """
 files = ["a b", "c'd"]
 class Thing:
     def __str__(self): return "a thing"
@@ -51,24 +64,33 @@ rule a:
 rule all:
     default_target: True
     input: "a b.txt"
-""", 1),
-    "prefix_and_suffix": ("""
+""",
+        1,
+    ),
+    "prefix_and_suffix": (
+        """
 shell.prefix("set -u; ")
 shell.suffix("; true")
 rule a:
     output: "a.txt"
     benchmark: "a.tsv"
     shell: "echo {bench_iteration} > {output}"
-""", 1),
-    "a_shell_of_its_own": ("""
+""",
+        1,
+    ),
+    "a_shell_of_its_own": (
+        """
 from snakemake.shell import shell as real
 def shell(command, **names):
     real("echo mine > a.txt")
 rule a:
     output: "a.txt"
     shell: "echo theirs > {output}"
-""", 0),
-    "in_the_shadow": ("""
+""",
+        0,
+    ),
+    "in_the_shadow": (
+        """
 import os
 rule all:
     input: "a.txt", "b.txt"
@@ -80,7 +102,9 @@ rule b:
     output: "b.txt"
     shadow: "minimal"
     shell: "pwd; echo b > {output}"
-""", 1),
+""",
+        1,
+    ),
 }
 
 

@@ -19,7 +19,9 @@ def one(threads=1, resources="mem_mb=100", shell="echo 1 > {output}"):
 
 
 def clean(bed):
-    return not list((bed.folder / ".snakemake/incomplete").glob("*")) and not list((bed.folder / ".snakemake/locks").glob("*"))
+    return not list((bed.folder / ".snakemake/incomplete").glob("*")) and not list(
+        (bed.folder / ".snakemake/locks").glob("*")
+    )
 
 
 def report_of(text):
@@ -47,14 +49,19 @@ def test_a_job_over_its_memory_says_so(bed):
 
 
 def test_retries_with_growing_resources(bed):
-    bed.write(one(resources="mem_mb=lambda w, attempt: 60 if attempt == 1 else 1000",
-                  shell="python3 -c 'x = bytearray(300 << 20)'; echo {resources.mem_mb} > {output}"))
+    bed.write(
+        one(
+            resources="mem_mb=lambda w, attempt: 60 if attempt == 1 else 1000",
+            shell="python3 -c 'x = bytearray(300 << 20)'; echo {resources.mem_mb} > {output}",
+        )
+    )
     text = bed.ok("--retries", "1")
     assert "(oom_task)" in text and (bed.folder / "one.txt").read_text() == "1000\n"
 
 
 def test_keep_going_does_what_can_be_done(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: "bad.txt", expand("good{i}.txt", i=range(5))
 rule bad:
@@ -63,14 +70,16 @@ rule bad:
 rule good:
     output: "good{i}.txt"
     shell: "echo > {output}"
-""")
+"""
+    )
     code, text = bed.run("--keep-going")
     assert code == 1 and len(list(bed.folder.glob("good*.txt"))) == 5
     assert report_of(text) == {"bad": ["1", "1"], "good": ["5", "0"]}
 
 
 def test_the_report_at_the_end_counts_by_rule(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: expand("a{i}.txt", i=range(7)), "b.txt"
 rule a:
@@ -80,20 +89,24 @@ rule a:
 rule b:
     output: "b.txt"
     shell: "echo > {output}"
-""")
+"""
+    )
     text = bed.ok()
     assert report_of(text) == {"a": ["7", "0"], "b": ["1", "0"]}
     assert "They ran in 1 batch job of hpcbatch." in text
 
 
-@pytest.mark.parametrize("resources, words", [
-    ("mem_mb=10**9", "TiB of memory where there are 4.0 GiB"),
-    ("gpu=2", "2 GPUs where there are 0"),
-    ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
-    ("nodes=2", "only 1 is possible"),
-    ("gres='fpga:1'", "only GPUs are known"),
-    ("clusters='elsewhere'", "is no site of this engine"),
-])
+@pytest.mark.parametrize(
+    "resources, words",
+    [
+        ("mem_mb=10**9", "TiB of memory where there are 4.0 GiB"),
+        ("gpu=2", "2 GPUs where there are 0"),
+        ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
+        ("nodes=2", "only 1 is possible"),
+        ("gres='fpga:1'", "only GPUs are known"),
+        ("clusters='elsewhere'", "is no site of this engine"),
+    ],
+)
 def test_a_resource_that_cannot_be_had_is_refused_in_a_sentence(bed, resources, words):
     bed.write(one(resources=resources))
     code, text = bed.run()
@@ -102,28 +115,32 @@ def test_a_resource_that_cannot_be_had_is_refused_in_a_sentence(bed, resources, 
 
 
 def test_one_job_that_is_refused_does_not_keep_the_others(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: expand("o{i}.txt", i=range(9))
 rule o:
     output: "o{i}.txt"
     resources: mem_mb=lambda wildcards: 10**9 if wildcards.i == "4" else 50
     shell: "echo > {output}"
-""")
+"""
+    )
     code, text = bed.run("--keep-going")
     assert code == 1 and text.count("never_fits") >= 1
     assert sorted(path.name for path in bed.folder.glob("o*.txt")) == [f"o{i}.txt" for i in range(9) if i != 4]
 
 
 def test_words_of_the_slurm_plugin_mean_here_what_they_mean_there(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: expand("o{i}.txt", i=range(3))
 rule o:
     output: "o{i}.txt"
     resources: slurm_account="abc", qos="normal", runtime="1h", mem_mb_per_cpu=50
     shell: "echo > {output}"
-""")
+"""
+    )
     text = bed.ok()
     for words in ("slurm_account=abc means nothing on this machine", "qos=normal means nothing on this machine"):
         assert text.count(words) == 1, text
@@ -133,7 +150,9 @@ rule o:
 
 def test_an_engine_that_cannot_be_had_is_said_in_one_sentence(bed):
     bed.write(one())
-    bed.engine.configure("sites: [{name: x, scheduler: no_such, transport: shared_fs, workspace: /tmp/x, shapes: [{name: a, cpus: 1, memory: 1G, walltime: 1h}]}]")
+    bed.engine.configure(
+        "sites: [{name: x, scheduler: no_such, transport: shared_fs, workspace: /tmp/x, shapes: [{name: a, cpus: 1, memory: 1G, walltime: 1h}]}]"
+    )
     code, text = bed.run()
     assert code == 1 and "hpcbatch: " in text and "no_such" in text
     bed.env["HPCBATCH_PROGRAM"] = "/no/such/hpcbatch"
@@ -152,7 +171,10 @@ def test_a_second_engine_is_not_started_for_each_snakemake(bed):
 
 
 def test_secrets_are_in_no_list_of_processes(bed):
-    bed.write('envvars: "HPCBATCH_TEST_SECRET"\n' + one(shell="cat /proc/$PPID/cmdline > {output}; echo $HPCBATCH_TEST_SECRET >> {output}"))
+    bed.write(
+        'envvars: "HPCBATCH_TEST_SECRET"\n'
+        + one(shell="cat /proc/$PPID/cmdline > {output}; echo $HPCBATCH_TEST_SECRET >> {output}")
+    )
     bed.ok("--hpcbatch-mode", "relaunch")
     said = pathlib.Path(bed.folder / "one.txt").read_bytes()
     assert b"hush\n" in said and b"HPCBATCH_TEST_SECRET" not in said.replace(b"hush", b"")[: said.rfind(b"\n")]
@@ -161,7 +183,8 @@ def test_secrets_are_in_no_list_of_processes(bed):
 def test_storage_providers_run_through_a_snakemake_of_their_own(bed):
     (bed.folder / "store").mkdir()
     (bed.folder / "store/in.txt").write_text("stored\n")
-    bed.write("""
+    bed.write(
+        """
 storage kept:
     provider="fs"
 rule all:
@@ -170,7 +193,8 @@ rule copy:
     input: storage.kept("store/in.txt")
     output: storage.kept("store/out.txt")
     shell: "cat {input} > {output}"
-""")
+"""
+    )
     text = bed.ok()
     assert (bed.folder / "store/out.txt").read_text() == "stored\n", text
     assert "its files come from a storage provider" in text

@@ -7,9 +7,27 @@ from snakemake_bed import HERE
 
 
 def run_harness(bed, mode):
-    done = subprocess.run([str(bed.python), "-m", "pytest", "-p", "no:cacheprovider", "-q", str(HERE / "harness.py"), "--rootdir", str(HERE),
-                           "--noconftest"], cwd=bed.folder, env=bed.env | {"HARNESS_MODE": mode}, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [
+            str(bed.python),
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            str(HERE / "harness.py"),
+            "--rootdir",
+            str(HERE),
+            "--noconftest",
+        ],
+        cwd=bed.folder,
+        env=bed.env | {"HARNESS_MODE": mode},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr + bed.engine.log_end()
     assert "passed" in done.stdout and "failed" not in done.stdout and "skipped" not in done.stdout, done.stdout
 

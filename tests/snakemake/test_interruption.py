@@ -54,7 +54,10 @@ def test_a_killed_snakemake_takes_up_what_runs(bed):
     wait_until(lambda: len(list((bed.folder / ".snakemake/incomplete").glob("*"))) == 6, what="the marks of all jobs")
     os.killpg(snakemake.pid, signal.SIGKILL)
     snakemake.wait()
-    wait_until(lambda: sorted(state(bed)) == ["running", "running", "waiting", "waiting", "waiting", "waiting"], what="two jobs to run")
+    wait_until(
+        lambda: sorted(state(bed)) == ["running", "running", "waiting", "waiting", "waiting", "waiting"],
+        what="two jobs to run",
+    )
     bed.ok("--unlock")
     second = bed.begin(log="second.log")
     wait_until(lambda: (bed.folder / "second.log").read_text().count("is taken up") == 6, what="their being taken up")
@@ -76,7 +79,8 @@ def test_a_snakemake_killed_in_the_midst_of_its_submit_starts_nothing_twice(bed)
         "        text = read(self, *rest)\n"
         "        if b'\"ids\"' in text: os.kill(os.getpid(), 9)\n"
         "        return text\n"
-        "    http.client.HTTPResponse.read = dying\n")
+        "    http.client.HTTPResponse.read = dying\n"
+    )
     bed.env["PYTHONPATH"] = str(bed.folder)
     bed.env["DIE_AFTER_SUBMIT"] = "yes"
     code, _ = bed.run("--scheduler", "hpcbatch")
@@ -159,7 +163,8 @@ def test_a_run_that_breaks_off_leaves_no_job_behind(bed):
         "def breaking(self, *rest):\n"
         "    if os.path.exists('break') and threading.current_thread() is not threading.main_thread(): raise RuntimeError('broken')\n"
         "    return read(self, *rest)\n"
-        "http.client.HTTPResponse.read = breaking\n")
+        "http.client.HTTPResponse.read = breaking\n"
+    )
     bed.env["PYTHONPATH"] = str(bed.folder)
     snakemake = bed.begin()
     wait_until(lambda: len(started(bed)) == 2, what="two jobs' start")

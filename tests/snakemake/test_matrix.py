@@ -16,9 +16,32 @@ SNAKEFILE = (HERE / "matrix/Snakefile").read_text()
 ROWS = re.search(r'ROWS = """(.*?)"""', SNAKEFILE, re.S)[1].split()
 MODES = "direct", "warm", "relaunch"
 # Rows that need a Snakemake of their own wherever they run; the rest must be able to run direct.
-NEVER_DIRECT = {"script", "script_bash", "run", "template", "script_params", "long_command", "tmpdir", "group", "pipe", "local",
-                "module", "module_name", "shadow_tmpdir", "own_tmpdir", "params_tmpdir", "service", "jinja", "benchmark_repeats",
-                "localrule", "handover", "group_levels", "group_number", "run_many", "source_path"}
+NEVER_DIRECT = {
+    "script",
+    "script_bash",
+    "run",
+    "template",
+    "script_params",
+    "long_command",
+    "tmpdir",
+    "group",
+    "pipe",
+    "local",
+    "module",
+    "module_name",
+    "shadow_tmpdir",
+    "own_tmpdir",
+    "params_tmpdir",
+    "service",
+    "jinja",
+    "benchmark_repeats",
+    "localrule",
+    "handover",
+    "group_levels",
+    "group_number",
+    "run_many",
+    "source_path",
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +54,11 @@ def runs(python):
         for mode in ("local", *MODES):
             folder = bed.folder / mode
             shutil.copytree(HERE / "matrix", folder)
-            words = ["--keep-going"] if mode == "local" else ["--keep-going", "--scheduler", "hpcbatch", "--hpcbatch-mode", mode]
+            words = (
+                ["--keep-going"]
+                if mode == "local"
+                else ["--keep-going", "--scheduler", "hpcbatch", "--hpcbatch-mode", mode]
+            )
             executor = "local" if mode == "local" else "hpcbatch"
             code, text = bed.run(*words, folder=folder, executor=executor, timeout=600)
             assert code == 0, text
@@ -42,8 +69,11 @@ def runs(python):
 
 
 def files_of(row, folder):
-    return {path: facts for path, facts in tree(folder).items()
-            if re.match(rf"(out|logs|work)/{row}([ .-]|$)", path) or path.startswith(f"logs/{row}")}
+    return {
+        path: facts
+        for path, facts in tree(folder).items()
+        if re.match(rf"(out|logs|work)/{row}([ .-]|$)", path) or path.startswith(f"logs/{row}")
+    }
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,7 +11,9 @@ sys.path.insert(0, str(ROOT / "python"))
 from hpcbatch.client import Client  # noqa: E402
 
 COUNT = 500
-CODE = "import os, numpy, scipy.linalg; n = int(os.environ['N']); print(n, round(scipy.linalg.det(numpy.diag([n, 2.0]))))"
+CODE = (
+    "import os, numpy, scipy.linalg; n = int(os.environ['N']); print(n, round(scipy.linalg.det(numpy.diag([n, 2.0]))))"
+)
 # Each process that it forks leaves a little more behind in the service.
 LEAK = "import os\nkept = []\nos.register_at_fork(before=lambda: kept.append(bytearray(8 << 20)))\n"
 
@@ -26,10 +28,21 @@ class Numbers:
 
     def submit(self, *modules, count=COUNT, **service):
         package = "hpcbatch.fork_service"
-        service = {"name": "numbers", "command": [self.python, "-m", package, "numpy", "scipy.linalg", *modules], **service}
-        tasks = [{"command": [self.python, "-c", CODE], "env": {"N": str(n)}, "service": service} for n in range(1, count + 1)]
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
-                       "HPCBATCH_HOME": str(self.engine.home)}  # by which the service is known for this engine's
+        service = {
+            "name": "numbers",
+            "command": [self.python, "-m", package, "numpy", "scipy.linalg", *modules],
+            **service,
+        }
+        tasks = [
+            {"command": [self.python, "-c", CODE], "env": {"N": str(n)}, "service": service}
+            for n in range(1, count + 1)
+        ]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(self.folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HPCBATCH_HOME": str(self.engine.home),
+        }  # by which the service is known for this engine's
         return self.client.submit("numbers", tasks, f"{modules} {service}", str(self.folder), environment)
 
     def service(self):
@@ -44,7 +57,9 @@ class Numbers:
         shown = [self.client.task(task) for task in ids]
         for n, task in enumerate(shown, 1):
             assert self.client.log_end(task["id"], "stdout") == f"{n} {2 * n}\n", task
-            assert [one.get("failure", "ok") for one in task.get("attempts", [])][:-1] == [], "an attempt was charged to the task"
+            assert [one.get("failure", "ok") for one in task.get("attempts", [])][
+                :-1
+            ] == [], "an attempt was charged to the task"
         return [task["message"] for task in shown if task.get("message")]
 
 
@@ -66,7 +81,11 @@ def test_a_service_that_leaks_is_renewed_among_many_tasks(numbers):
     ids = numbers.submit("leak", memory="600M")
     first = numbers.service()
     seen = {first}
-    wait_until(lambda: seen.update(numbers.engine.service_pids("numbers")) or numbers.done() >= COUNT - 20, 200, "most tasks to be done")
+    wait_until(
+        lambda: seen.update(numbers.engine.service_pids("numbers")) or numbers.done() >= COUNT - 20,
+        200,
+        "most tasks to be done",
+    )
     assert len(seen) > 1, "it was never renewed"
     assert numbers.check(ids) == []
 
@@ -74,4 +93,6 @@ def test_a_service_that_leaks_is_renewed_among_many_tasks(numbers):
 def test_a_service_that_cannot_start_is_done_without(numbers):
     ids = numbers.submit("there_is_no_such_module", count=40)
     said = numbers.check(ids)
-    assert len(said) == 40 and all("ran without its service numbers" in text and "there_is_no_such_module" in text for text in said)
+    assert len(said) == 40 and all(
+        "ran without its service numbers" in text and "there_is_no_such_module" in text for text in said
+    )

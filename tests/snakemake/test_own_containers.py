@@ -1,7 +1,12 @@
 """Rules with `container:` in containers of hpcbatch's, by Podman and Charliecloud."""
 
 import pytest
-from container_images import EngineWithContainers, folder, make_tree, needs_containers  # noqa: F401 (folder is a fixture)
+from container_images import (
+    EngineWithContainers,
+    folder,
+    make_tree,
+    needs_containers,
+)  # noqa: F401 (folder is a fixture)
 from engine_at_home import wait_until
 from snakemake_bed import Bed
 
@@ -61,11 +66,16 @@ def test_an_image_that_is_not_there_fails_the_job(bed):
 def test_what_would_run_without_its_container_is_refused(bed, tree):
     bed.write(f'rule all:\n    output: "a"\n    container: "{tree}"\n    run: open(output[0], "w")\n')
     code, said = bed.run("--hpcbatch-containers")
-    assert code != 0 and "only a plain command does so by --hpcbatch-containers" in said and not (bed.folder / "a").exists(), said
+    assert (
+        code != 0
+        and "only a plain command does so by --hpcbatch-containers" in said
+        and not (bed.folder / "a").exists()
+    ), said
     bed.write(f'localrules: all\nrule all:\n    output: "a"\n    container: "{tree}"\n    shell: "touch {{output}}"\n')
     code, said = bed.run("--hpcbatch-containers")
     assert code != 0 and "all would run here, without its container:" in said and not (bed.folder / "a").exists(), said
-    bed.write(f"""
+    bed.write(
+        f"""
 rule all:
     input: "b"
 checkpoint first:
@@ -83,9 +93,12 @@ rule here:
     localrule: True
     container: "{tree}"
     shell: "touch {{output}}"
-""")
+"""
+    )
     code, said = bed.run("--hpcbatch-containers")
-    assert code != 0 and "here would run here, without its container:" in said and not (bed.folder / "first").exists(), said
+    assert (
+        code != 0 and "here would run here, without its container:" in said and not (bed.folder / "first").exists()
+    ), said
 
 
 def test_an_image_for_all_and_files_by_links_and_in_shadows(bed, tree):
@@ -93,7 +106,8 @@ def test_an_image_for_all_and_files_by_links_and_in_shadows(bed, tree):
     (bed.engine.directory / "far/in").write_text("from afar\n")
     (bed.engine.directory / "near").symlink_to("far")
     (bed.folder / "image").symlink_to(tree)
-    bed.write(f"""
+    bed.write(
+        f"""
 container: "image"
 rule all:
     input: "a", "b"
@@ -106,7 +120,8 @@ rule shadowed:
     output: "b"
     shadow: "shallow"
     shell: "cat {{input}} > {{output}}; touch left-over"
-""")
+"""
+    )
     bed.write("shell.executable('sh')\n" + (bed.folder / "Snakefile").read_text())
     bed.ok("--hpcbatch-containers")
     assert (bed.folder / "b").read_text() == "from afar\nin the image\n" and not (bed.folder / "left-over").exists()
@@ -114,13 +129,15 @@ rule shadowed:
 
 def test_what_ran_without_its_image_is_not_taken_up(bed, tree):
     go = bed.folder / "go"
-    bed.write(f"""
+    bed.write(
+        f"""
 shell.executable("sh")
 rule all:
     output: "a"
     container: "{tree}"
     shell: "while [ ! -e go ]; do sleep 0.1; done; cat /etc/mark > {{output}} || echo outside > {{output}}"
-""")
+"""
+    )
     first = bed.begin()
     wait_until(lambda: any(task["state"] == "running" for task in bed.tasks()), what="the job to run")
     first.kill()

@@ -27,8 +27,11 @@ DIFFER = {
 class Suite:
     def __init__(self, python, folder):
         [wanted] = re.findall(r"^snakemake==\S+", (HERE / "requirements.txt").read_text(), re.M)
-        subprocess.run([python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "snakemake", "-d", folder, wanted],
-                       check=True, timeout=600)
+        subprocess.run(
+            [python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "snakemake", "-d", folder, wanted],
+            check=True,
+            timeout=600,
+        )
         [archive] = folder.glob("snakemake-*.tar.gz")
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
@@ -39,13 +42,33 @@ class Suite:
         """{test: "passed", "failed" or "skipped"}"""
         found = self.folder.parent / f"{executor}.xml"
         with open(found.with_suffix(".log"), "w") as log:
-            subprocess.run([self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "own_suite", "tests/tests.py",
-                            f"--junitxml={found}"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                           env=env | {"PYTHONPATH": str(HERE), "OWN_SUITE_EXECUTOR": executor} | more, timeout=7200, check=False)
+            subprocess.run(
+                [
+                    self.python,
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-p",
+                    "no:cacheprovider",
+                    "-p",
+                    "own_suite",
+                    "tests/tests.py",
+                    f"--junitxml={found}",
+                ],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=env | {"PYTHONPATH": str(HERE), "OWN_SUITE_EXECUTOR": executor} | more,
+                timeout=7200,
+                check=False,
+            )
         outcomes = {}
         for case in xml.etree.ElementTree.parse(found).iter("testcase"):
             kinds = {child.tag for child in case}
-            outcomes[case.get("name")] = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+            outcomes[case.get("name")] = (
+                "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+            )
         return outcomes
 
 

@@ -7,8 +7,12 @@ import subprocess
 import pytest
 from snakemake_bed import ROOT
 
-PACKAGES = {"python": "hpcbatch", "snakemake": "snakemake_executor_plugin_hpcbatch",
-            "snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch", "galaxy": "hpcbatch_galaxy"}
+PACKAGES = {
+    "python": "hpcbatch",
+    "snakemake": "snakemake_executor_plugin_hpcbatch",
+    "snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch",
+    "galaxy": "hpcbatch_galaxy",
+}
 
 
 def test_what_is_installed_together_has_one_version():
@@ -28,15 +32,39 @@ def test_no_link_leads_out_of_a_package(folder):
 @pytest.mark.parametrize("folder", PACKAGES)
 def test_a_package_installs_from_a_copy_and_from_its_source_distribution(python, folder, tmp_path):
     copy = tmp_path / "copy"
-    shutil.copytree(ROOT / folder, copy, symlinks=True, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-    made = subprocess.run([python, "-c", "import setuptools.build_meta as backend; print(backend.build_sdist('dist'))"], cwd=copy,
-                          capture_output=True, text=True, timeout=300, check=False)
+    shutil.copytree(
+        ROOT / folder, copy, symlinks=True, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+    )
+    made = subprocess.run(
+        [python, "-c", "import setuptools.build_meta as backend; print(backend.build_sdist('dist'))"],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert made.returncode == 0, made.stdout + made.stderr
     sdist = copy / "dist" / made.stdout.split()[-1]
     wanted = {path.relative_to(ROOT / folder) for path in (ROOT / folder / PACKAGES[folder]).rglob("*.py")}
     for what in (copy, sdist):
         into = tmp_path / ("site-of-" + what.name)
-        done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target",
-                               into / "site", what], capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            [
+                python,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "--target",
+                into / "site",
+                what,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         assert {path.relative_to(into / "site") for path in (into / "site" / PACKAGES[folder]).rglob("*.py")} == wanted

@@ -23,16 +23,48 @@ def load(path, name):
 plugin = types.ModuleType("plugin_without_snakemake")
 plugin.__path__ = [str(ROOT / "snakemake/snakemake_executor_plugin_hpcbatch")]
 sys.modules[plugin.__name__] = plugin
-resources, messages, telling, waiting = (importlib.import_module(f"{plugin.__name__}.{name}")
-                                         for name in ("resources", "messages", "telling", "waiting"))
+resources, messages, telling, waiting = (
+    importlib.import_module(f"{plugin.__name__}.{name}") for name in ("resources", "messages", "telling", "waiting")
+)
 
-LAPTOP = resources.Offer([{"name": "local", "scheduler": "local", "shapes": [{"name": "all", "cpus": 4, "memory": 8 << 30}]}])
-BIG = {"name": "big", "scheduler": "slurm", "options": ["--account=abc", "-q normal", "--exclusive"], "shapes": [
-    {"name": "cpu", "partition": "short", "tags": ["constraint=ib", "partition=short"], "cpus": 16, "memory": 64 << 30, "walltime": 3600},
-    {"name": "gpu", "partition": "gpu", "tags": ["partition=gpu"], "cpus": 4, "memory": 64 << 30, "gpus": {"a100": 2}}]}
-OTHER = {"name": "other", "scheduler": "slurm", "options": ["--account", "def"], "shapes": [{"name": "cpu", "cpus": 16}]}
-OPEN = {"name": "open", "scheduler": "slurm", "choices": {"account": "any", "qos": ["long", "short"], "constraint": "any", "licenses": "any"},
-        "shapes": [{"name": "cpu", "tags": ["account=old"], "cpus": 8}]}
+LAPTOP = resources.Offer(
+    [{"name": "local", "scheduler": "local", "shapes": [{"name": "all", "cpus": 4, "memory": 8 << 30}]}]
+)
+BIG = {
+    "name": "big",
+    "scheduler": "slurm",
+    "options": ["--account=abc", "-q normal", "--exclusive"],
+    "shapes": [
+        {
+            "name": "cpu",
+            "partition": "short",
+            "tags": ["constraint=ib", "partition=short"],
+            "cpus": 16,
+            "memory": 64 << 30,
+            "walltime": 3600,
+        },
+        {
+            "name": "gpu",
+            "partition": "gpu",
+            "tags": ["partition=gpu"],
+            "cpus": 4,
+            "memory": 64 << 30,
+            "gpus": {"a100": 2},
+        },
+    ],
+}
+OTHER = {
+    "name": "other",
+    "scheduler": "slurm",
+    "options": ["--account", "def"],
+    "shapes": [{"name": "cpu", "cpus": 16}],
+}
+OPEN = {
+    "name": "open",
+    "scheduler": "slurm",
+    "choices": {"account": "any", "qos": ["long", "short"], "constraint": "any", "licenses": "any"},
+    "shapes": [{"name": "cpu", "tags": ["account=old"], "cpus": 8}],
+}
 CLUSTER = resources.Offer([BIG])
 TWO = resources.Offer([BIG, OTHER])
 
@@ -41,28 +73,31 @@ def needs(threads=1, offer=LAPTOP, default=None, **said):
     return resources.needs_of(said, threads, offer, default)[0]
 
 
-@pytest.mark.parametrize("said, wanted", [
-    ({}, {"cpus": 1}),
-    ({"mem_mb": 100}, {"cpus": 1, "memory": 100 << 20}),
-    ({"mem_mib": 100}, {"cpus": 1, "memory": 100 << 20}),
-    ({"mem_mb": 50, "mem_mb_per_cpu": 10, "cpus_per_task": 4}, {"cpus": 4, "memory": 40 << 20}),
-    ({"cpus_per_task": -1}, {"cpus": 1}),
-    ({"runtime": 90}, {"cpus": 1, "time": 5400}),
-    ({"gpu": 2}, {"cpus": 1, "gpus": 2}),
-    ({"gpu": 1, "gpu_model": "a100"}, {"cpus": 1, "gpus": {"a100": 1}}),
-    ({"gres": "gpu:a100:2"}, {"cpus": 1, "gpus": {"a100": 2}}),
-    ({"gres": "gpu:3"}, {"cpus": 1, "gpus": 3}),
-    ({"gres": "gpu"}, {"cpus": 1, "gpus": 1}),
-    ({"gpus": "a100:2,v100:1"}, {"cpus": 1, "gpus": {"a100": 2, "v100": 1}}),
-    ({"gpus": 4, "cpus_per_gpu": 3}, {"cpus": 12, "gpus": 4}),
-    ({"gpu": 0}, {"cpus": 1}),
-    ({"gpus": "a100|v100:2"}, {"cpus": 1, "gpus": {"a100|v100": 2}}),
-    ({"gpus": 1, "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 1, "memory": "40G"}}),
-    ({"gpu_capability": "8.0"}, {"cpus": 1, "gpus": {"count": 1, "capability": "8.0"}}),
-    ({"gpus": "a100:2", "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 2, "kind": "a100", "memory": "40G"}}),
-    ({"one_of": "gpus=1; cpus=16,mem=4G"}, {"one_of": [{"cpus": 1, "gpus": 1}, {"cpus": 16, "memory": "4G"}]}),
-    ({"nodes": 1, "tasks": 1}, {"cpus": 1}),
-])
+@pytest.mark.parametrize(
+    "said, wanted",
+    [
+        ({}, {"cpus": 1}),
+        ({"mem_mb": 100}, {"cpus": 1, "memory": 100 << 20}),
+        ({"mem_mib": 100}, {"cpus": 1, "memory": 100 << 20}),
+        ({"mem_mb": 50, "mem_mb_per_cpu": 10, "cpus_per_task": 4}, {"cpus": 4, "memory": 40 << 20}),
+        ({"cpus_per_task": -1}, {"cpus": 1}),
+        ({"runtime": 90}, {"cpus": 1, "time": 5400}),
+        ({"gpu": 2}, {"cpus": 1, "gpus": 2}),
+        ({"gpu": 1, "gpu_model": "a100"}, {"cpus": 1, "gpus": {"a100": 1}}),
+        ({"gres": "gpu:a100:2"}, {"cpus": 1, "gpus": {"a100": 2}}),
+        ({"gres": "gpu:3"}, {"cpus": 1, "gpus": 3}),
+        ({"gres": "gpu"}, {"cpus": 1, "gpus": 1}),
+        ({"gpus": "a100:2,v100:1"}, {"cpus": 1, "gpus": {"a100": 2, "v100": 1}}),
+        ({"gpus": 4, "cpus_per_gpu": 3}, {"cpus": 12, "gpus": 4}),
+        ({"gpu": 0}, {"cpus": 1}),
+        ({"gpus": "a100|v100:2"}, {"cpus": 1, "gpus": {"a100|v100": 2}}),
+        ({"gpus": 1, "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 1, "memory": "40G"}}),
+        ({"gpu_capability": "8.0"}, {"cpus": 1, "gpus": {"count": 1, "capability": "8.0"}}),
+        ({"gpus": "a100:2", "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 2, "kind": "a100", "memory": "40G"}}),
+        ({"one_of": "gpus=1; cpus=16,mem=4G"}, {"one_of": [{"cpus": 1, "gpus": 1}, {"cpus": 16, "memory": "4G"}]}),
+        ({"nodes": 1, "tasks": 1}, {"cpus": 1}),
+    ],
+)
 def test_resources_as_the_slurm_plugin_has_them(said, wanted):
     assert needs(**said) == wanted
 
@@ -71,20 +106,48 @@ def test_threads_are_cpus_and_a_default_of_memory_is_one():
     assert needs(threads=8, default=2000) == {"cpus": 8, "memory": 2000 << 20}
 
 
-@pytest.mark.parametrize("text, minutes", [
-    (30, 30), (0.5, 0.5), ("45", 45), ("2h", 120), ("1d12h", 2160), ("90s", 1.5), ("1h 30m", 90), ("1:30:00", 90), ("10:30", 10.5),
-    ("2-12", 3600), ("2-12:30", 3630), ("1-0:0:30", 1440.5), ("5min", 5),
-])
+@pytest.mark.parametrize(
+    "text, minutes",
+    [
+        (30, 30),
+        (0.5, 0.5),
+        ("45", 45),
+        ("2h", 120),
+        ("1d12h", 2160),
+        ("90s", 1.5),
+        ("1h 30m", 90),
+        ("1:30:00", 90),
+        ("10:30", 10.5),
+        ("2-12", 3600),
+        ("2-12:30", 3630),
+        ("1-0:0:30", 1440.5),
+        ("5min", 5),
+    ],
+)
 def test_times(text, minutes):
     assert resources.minutes(text) == pytest.approx(minutes)
 
 
-@pytest.mark.parametrize("said, words", [
-    ({"runtime": "soon"}, "is no time"), ({"runtime": "1h later"}, "is no time"), ({"mem_mb": -4}, "no number"), ({"mem_mb": True}, "no number"),
-    ({"mpi": "srun"}, "mpi"), ({"nodes": 2}, "only 1"), ({"tasks": 4}, "only 1"), ({"gres": "fpga:1"}, "only GPUs"), ({"gpus": "a100:x"}, "write a number"),
-    ({"one_of": "gpus=1"}, "no choice"), ({"one_of": "gpus=1; cups=4"}, "'cups' is none of"), ({"gpus": 1, "one_of": "gpus=1; cpus=4"}, "not beside it"),
-    ({"gpu": 1, "gres": "gpu:a100:2"}, "disagree"), ({"cluster": "other"}, "no site"), ({"not_clusters": "other"}, "no site"),
-])
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ({"runtime": "soon"}, "is no time"),
+        ({"runtime": "1h later"}, "is no time"),
+        ({"mem_mb": -4}, "no number"),
+        ({"mem_mb": True}, "no number"),
+        ({"mpi": "srun"}, "mpi"),
+        ({"nodes": 2}, "only 1"),
+        ({"tasks": 4}, "only 1"),
+        ({"gres": "fpga:1"}, "only GPUs"),
+        ({"gpus": "a100:x"}, "write a number"),
+        ({"one_of": "gpus=1"}, "no choice"),
+        ({"one_of": "gpus=1; cups=4"}, "'cups' is none of"),
+        ({"gpus": 1, "one_of": "gpus=1; cpus=4"}, "not beside it"),
+        ({"gpu": 1, "gres": "gpu:a100:2"}, "disagree"),
+        ({"cluster": "other"}, "no site"),
+        ({"not_clusters": "other"}, "no site"),
+    ],
+)
 def test_what_cannot_be_had_is_refused(said, words):
     with pytest.raises(resources.Refusal, match=words):
         needs(**said)
@@ -102,54 +165,73 @@ def test_where_a_job_may_run():
         needs(offer=CLUSTER, constraint="avx")
 
 
-@pytest.mark.parametrize("offer, said, wanted", [
-    (CLUSTER, {"slurm_account": "abc"}, {}),
-    (CLUSTER, {"qos": "normal", "slurm_extra": "--exclusive"}, {}),
-    (TWO, {"slurm_account": "abc"}, {"not_sites": ["other"]}),
-    (TWO, {"slurm_account": "def"}, {"not_sites": ["big"]}),
-    (TWO, {"slurm_extra": "'--account=def'", "not_clusters": "big"}, {"not_sites": ["big"]}),
-    (TWO, {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
-    (LAPTOP, {"slurm_account": "abc", "qos": "normal"}, {}),
-    (LAPTOP, {"slurm_extra": " "}, {}),
-])
+@pytest.mark.parametrize(
+    "offer, said, wanted",
+    [
+        (CLUSTER, {"slurm_account": "abc"}, {}),
+        (CLUSTER, {"qos": "normal", "slurm_extra": "--exclusive"}, {}),
+        (TWO, {"slurm_account": "abc"}, {"not_sites": ["other"]}),
+        (TWO, {"slurm_account": "def"}, {"not_sites": ["big"]}),
+        (TWO, {"slurm_extra": "'--account=def'", "not_clusters": "big"}, {"not_sites": ["big"]}),
+        (TWO, {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
+        (LAPTOP, {"slurm_account": "abc", "qos": "normal"}, {}),
+        (LAPTOP, {"slurm_extra": " "}, {}),
+    ],
+)
 def test_options_of_batch_jobs_are_those_of_the_site(offer, said, wanted):
     assert needs(offer=offer, **said) == {"cpus": 1} | wanted
 
 
-@pytest.mark.parametrize("sites, said, wanted", [
-    ([OPEN], {"slurm_account": "mine", "qos": "long"}, {"tags": ["account=mine", "qos=long"]}),
-    ([OPEN], {"constraint": "avx&ssd", "slurm_extra": "'-L matlab:2'"}, {"tags": ["constraint=avx&ssd", "licenses=matlab:2"]}),
-    ([OPEN, BIG], {"slurm_account": "abc"}, {"tags": ["account=abc"]}),
-    ([OPEN, BIG], {"qos": "normal"}, {"not_sites": ["open"]}),
-    ([OPEN, OTHER], {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
-])
+@pytest.mark.parametrize(
+    "sites, said, wanted",
+    [
+        ([OPEN], {"slurm_account": "mine", "qos": "long"}, {"tags": ["account=mine", "qos=long"]}),
+        (
+            [OPEN],
+            {"constraint": "avx&ssd", "slurm_extra": "'-L matlab:2'"},
+            {"tags": ["constraint=avx&ssd", "licenses=matlab:2"]},
+        ),
+        ([OPEN, BIG], {"slurm_account": "abc"}, {"tags": ["account=abc"]}),
+        ([OPEN, BIG], {"qos": "normal"}, {"not_sites": ["open"]}),
+        ([OPEN, OTHER], {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
+    ],
+)
 def test_a_task_chooses_where_a_site_lets_it(sites, said, wanted):
     assert needs(offer=resources.Offer(sites), **said) == {"cpus": 1} | wanted
 
 
 def test_what_is_chosen_is_no_lack_of_a_shape():
     offer = resources.Offer([OPEN])
-    assert offer.misfit({"cpus": 8, "tags": ["account=mine", "partition=a"]}).startswith("it asks for the tag partition=a,")
+    assert offer.misfit({"cpus": 8, "tags": ["account=mine", "partition=a"]}).startswith(
+        "it asks for the tag partition=a,"
+    )
     assert offer.misfit({"cpus": 8, "tags": ["account=mine"]}) is None
     assert "the tag qos=higher" in offer.misfit({"cpus": 8, "tags": ["qos=higher"]})
 
 
-@pytest.mark.parametrize("offer, said, words", [
-    (resources.Offer([OPEN]), {"qos": "higher"}, "qos=higher: none of open lets tasks choose this"),
-    (resources.Offer([OPEN]), {"slurm_extra": "--array=1-4"}, "slurm_extra=--array=1-4: none of open"),
-    (CLUSTER, {"slurm_account": "def"}, "slurm_account=def: none of big lets tasks choose this .*'--account=def' among its options, or let .*--hpcbatch-ignore"),
-    (CLUSTER, {"qos": "long"}, "'--qos=long' among its options"),
-    (CLUSTER, {"reservation": "course"}, "'--reservation=course' among its options"),
-    (CLUSTER, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra=--gres=gpu:1: none of big"),
-    (CLUSTER, {"slurm_extra": "--exclusive --licenses=x"}, "slurm_extra"),
-    (TWO, {"slurm_account": "abc", "clusters": "other"}, "none of other lets tasks choose this"),
-    (TWO, {"slurm_account": "def", "qos": "normal"}, "qos=normal: none of other"),
-    (LAPTOP, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra"),
-    (LAPTOP, {"constraint": "avx"}, "constraint=avx"),
-    (LAPTOP, {"slurm_partition": "gpu"}, "slurm_partition=gpu: .*no site names its partitions"),
-    (LAPTOP, {"reservation": "course"}, "reservation"),
-    (LAPTOP, {"tasks_per_gpu": 2}, "only 1 is possible"),
-])
+@pytest.mark.parametrize(
+    "offer, said, words",
+    [
+        (resources.Offer([OPEN]), {"qos": "higher"}, "qos=higher: none of open lets tasks choose this"),
+        (resources.Offer([OPEN]), {"slurm_extra": "--array=1-4"}, "slurm_extra=--array=1-4: none of open"),
+        (
+            CLUSTER,
+            {"slurm_account": "def"},
+            "slurm_account=def: none of big lets tasks choose this .*'--account=def' among its options, or let .*--hpcbatch-ignore",
+        ),
+        (CLUSTER, {"qos": "long"}, "'--qos=long' among its options"),
+        (CLUSTER, {"reservation": "course"}, "'--reservation=course' among its options"),
+        (CLUSTER, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra=--gres=gpu:1: none of big"),
+        (CLUSTER, {"slurm_extra": "--exclusive --licenses=x"}, "slurm_extra"),
+        (TWO, {"slurm_account": "abc", "clusters": "other"}, "none of other lets tasks choose this"),
+        (TWO, {"slurm_account": "def", "qos": "normal"}, "qos=normal: none of other"),
+        (LAPTOP, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra"),
+        (LAPTOP, {"constraint": "avx"}, "constraint=avx"),
+        (LAPTOP, {"slurm_partition": "gpu"}, "slurm_partition=gpu: .*no site names its partitions"),
+        (LAPTOP, {"reservation": "course"}, "reservation"),
+        (LAPTOP, {"tasks_per_gpu": 2}, "only 1 is possible"),
+    ],
+)
 def test_what_batch_jobs_do_not_have_is_refused(offer, said, words):
     with pytest.raises(resources.Refusal, match=words):
         needs(offer=offer, **said)
@@ -160,19 +242,26 @@ def test_what_the_user_wants_ignored_is():
     assert resources.needs_of({"slurm_extra": "--gres=gpu:1", "constraint": "avx"}, 1, offer) == ({"cpus": 1}, [])
 
 
-@pytest.mark.parametrize("offer, said, words", [
-    (LAPTOP, {"threads": 4, "mem_mb": 8192}, None),
-    (LAPTOP, {"threads": 5}, "5 cpus where there are 4"),
-    (LAPTOP, {"mem_mb": 10**9}, "of memory where there are 8.0 GiB, and that is the closest shape, all of local; ask for less"),
-    (LAPTOP, {"gpu": 1}, "1 GPUs where there are 0"),
-    (CLUSTER, {"threads": 16, "runtime": 60}, None),
-    (CLUSTER, {"threads": 16, "runtime": 61}, "61 minutes where there are 60"),
-    (CLUSTER, {"threads": 2, "gpu": 2, "runtime": 6000}, None),
-    (CLUSTER, {"threads": 2, "gpu": 2, "gpu_model": "v100"}, "2 GPUs v100 where there are 0"),
-    (CLUSTER, {"threads": 5, "gpu": 1}, "5 cpus where there are 4|1 GPUs where there are 0"),
-    (CLUSTER, {"slurm_partition": "gpu", "constraint": "ib"}, "the tag constraint=ib|the tag partition=gpu"),
-    (resources.Offer([{"name": "new", "scheduler": "slurm"}]), {"threads": 500}, None),
-])
+@pytest.mark.parametrize(
+    "offer, said, words",
+    [
+        (LAPTOP, {"threads": 4, "mem_mb": 8192}, None),
+        (LAPTOP, {"threads": 5}, "5 cpus where there are 4"),
+        (
+            LAPTOP,
+            {"mem_mb": 10**9},
+            "of memory where there are 8.0 GiB, and that is the closest shape, all of local; ask for less",
+        ),
+        (LAPTOP, {"gpu": 1}, "1 GPUs where there are 0"),
+        (CLUSTER, {"threads": 16, "runtime": 60}, None),
+        (CLUSTER, {"threads": 16, "runtime": 61}, "61 minutes where there are 60"),
+        (CLUSTER, {"threads": 2, "gpu": 2, "runtime": 6000}, None),
+        (CLUSTER, {"threads": 2, "gpu": 2, "gpu_model": "v100"}, "2 GPUs v100 where there are 0"),
+        (CLUSTER, {"threads": 5, "gpu": 1}, "5 cpus where there are 4|1 GPUs where there are 0"),
+        (CLUSTER, {"slurm_partition": "gpu", "constraint": "ib"}, "the tag constraint=ib|the tag partition=gpu"),
+        (resources.Offer([{"name": "new", "scheduler": "slurm"}]), {"threads": 500}, None),
+    ],
+)
 def test_what_no_shape_could_ever_run_is_known_before(offer, said, words):
     found = offer.misfit(resources.needs_of(said, said.get("threads", 1), offer)[0])
     assert (found is None) == (words is None) and re.search(words or "", found or ""), found
@@ -204,8 +293,12 @@ class Log:
         self.info, self.warning, self.error = [], [], []
 
     def as_logger(self):
-        return types.SimpleNamespace(**{name: lambda text, name=name, **more: getattr(self, name).append(text)
-                                        for name in ("info", "warning", "error")})
+        return types.SimpleNamespace(
+            **{
+                name: lambda text, name=name, **more: getattr(self, name).append(text)
+                for name in ("info", "warning", "error")
+            }
+        )
 
 
 def test_no_line_fails_a_run():
@@ -224,15 +317,26 @@ def test_no_line_fails_a_run():
 
 def test_why_jobs_wait_is_said_once_for_each_reason():
     now, said = [0.0], []
-    waits = {"1": ["shape cpu of big is not asked for during the next 5m: a pilot found its node unfit: no python3 on n12"],
-             "2": ["shape cpu of big is not asked for during the next 4m: a pilot found its node unfit: no python3 on n7"]}
+    waits = {
+        "1": ["shape cpu of big is not asked for during the next 5m: a pilot found its node unfit: no python3 on n12"],
+        "2": ["shape cpu of big is not asked for during the next 4m: a pilot found its node unfit: no python3 on n7"],
+    }
 
     class Client:
         def get(self, target, **query):
             if target == "/v1/tasks":
                 assert query["state"] == "waiting" and query["client"] == "me"
                 return {"tasks": [{"id": "2", "name": "b"}, {"id": "1", "name": "a x=1"}]}
-            return {"text": "ready, 3 tasks with the same needs ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once there is room", "1 pilot could run it once there is room", "1 earlier attempt", "5 tasks of its array are with pilots, and no more may be"]}
+            return {
+                "text": "ready, 3 tasks with the same needs ahead; no pilot has room",
+                "details": waits[target.split("/")[3]]
+                + [
+                    "2 pilots could run it once there is room",
+                    "1 pilot could run it once there is room",
+                    "1 earlier attempt",
+                    "5 tasks of its array are with pilots, and no more may be",
+                ],
+            }
 
     look = waiting.Waiting(Client(), "me", KeyError, said.append, lambda: now[0])
     look.look()
@@ -248,41 +352,85 @@ def test_why_jobs_wait_is_said_once_for_each_reason():
     look.look()
     assert said[1:] == ["a x=1 (task 1) waits: the engine is being stopped."]
     # A guess alone is nothing to write of; a start with a bound is, once.
-    waits["1"] = ["expected to start in about 20m on here", "128 tasks in other places of the queue, which may be served first"]
+    waits["1"] = [
+        "expected to start in about 20m on here",
+        "128 tasks in other places of the queue, which may be served first",
+    ]
     now[0] = 3000.0
     look.look()
     assert len(said) == 2
     for minutes in (20, 19):
-        waits["1"] = [f"expected to start in about {minutes}m on here, with 90 % in 3h at most, from 31 waits before it"]
+        waits["1"] = [
+            f"expected to start in about {minutes}m on here, with 90 % in 3h at most, from 31 waits before it"
+        ]
         now[0] += 1000.0
         look.look()
     assert len(said) == 3 and "waits: expected to start in about 20m on here, with 90 % in 3h" in said[2]
 
 
 def test_the_message_of_a_failure_has_all_that_is_known():
-    event = {"failure": "oom_task", "message": "it used more memory than it may", "node": "n1", "started_at": 100.0, "ended_at": 175.2,
-             "cpu_s": 70.0, "peak_memory": 3 << 30}
+    event = {
+        "failure": "oom_task",
+        "message": "it used more memory than it may",
+        "node": "n1",
+        "started_at": 100.0,
+        "ended_at": 175.2,
+        "cpu_s": 70.0,
+        "peak_memory": 3 << 30,
+    }
     text = messages.failure("12", event, "line\n" * 30, {"memory": 2 << 30})
-    for words in ("Task 12 failed (oom_task)", "ran 1:15 min on node n1", "used 1:10 min of cpu", "3.0 GiB of 2.0 GiB", "hpcbatch explain 12"):
+    for words in (
+        "Task 12 failed (oom_task)",
+        "ran 1:15 min on node n1",
+        "used 1:10 min of cpu",
+        "3.0 GiB of 2.0 GiB",
+        "hpcbatch explain 12",
+    ):
         assert words in text
     assert text.count("    line") == 20
-    assert messages.failure("3", {"failure": "node_lost"}, "", {}) == \
-        "Task 3 failed (node_lost): its node was lost.\nMore: hpcbatch explain 3; hpcbatch log 3"
+    assert (
+        messages.failure("3", {"failure": "node_lost"}, "", {})
+        == "Task 3 failed (node_lost): its node was lost.\nMore: hpcbatch explain 3; hpcbatch log 3"
+    )
 
 
 def test_the_report_sums_by_rule():
     report = messages.Report()
     assert report.lines() == []
-    done = {"state": "done", "started_at": 10.0, "ended_at": 20.0, "cpu_s": 5.0, "peak_memory": 512 << 20, "pilot": "abc.0"}
+    done = {
+        "state": "done",
+        "started_at": 10.0,
+        "ended_at": 20.0,
+        "cpu_s": 5.0,
+        "peak_memory": 512 << 20,
+        "pilot": "abc.0",
+    }
     report.add("a", done, {"cpus": 2, "memory": 1 << 30}, 4.0)
     report.add("a", done | {"state": "failed", "pilot": "abc.1"}, {"cpus": 2, "memory": 1 << 30}, 6.0)
     report.add("b", {"state": "cancelled"}, {}, None)
     lines = report.lines()
-    assert lines[1].split() == ["a", "2", "1", "5.0", "s", "10.0", "s", "10.0", "s", "25", "%", "512.0", "MiB", "50", "%"]
+    assert lines[1].split() == [
+        "a",
+        "2",
+        "1",
+        "5.0",
+        "s",
+        "10.0",
+        "s",
+        "10.0",
+        "s",
+        "25",
+        "%",
+        "512.0",
+        "MiB",
+        "50",
+        "%",
+    ]
     assert lines[2].split()[:3] == ["b", "1", "1"] and lines[-1] == "They ran in 1 batch job of hpcbatch."
 
 
 # --- the scheduler plugin ---
+
 
 class File(str):
     def is_flagged(self, name):
@@ -290,7 +438,9 @@ class File(str):
 
 
 def job(name, priority=0, files=(), **wanted):
-    return types.SimpleNamespace(name=name, priority=priority, input=[File(file) for file in files], scheduler_resources=wanted)
+    return types.SimpleNamespace(
+        name=name, priority=priority, input=[File(file) for file in files], scheduler_resources=wanted
+    )
 
 
 @pytest.fixture(scope="module")
@@ -299,8 +449,11 @@ def select():
     base.SchedulerBase = object
     settings = types.ModuleType("snakemake_interface_scheduler_plugins.settings")
     settings.SchedulerSettingsBase = object
-    stand_ins = {base.__name__: base, settings.__name__: settings,
-                 "snakemake_interface_scheduler_plugins": types.ModuleType("snakemake_interface_scheduler_plugins")}
+    stand_ins = {
+        base.__name__: base,
+        settings.__name__: settings,
+        "snakemake_interface_scheduler_plugins": types.ModuleType("snakemake_interface_scheduler_plugins"),
+    }
     sys.modules.update(stand_ins)
     yield load("snakemake/scheduler/snakemake_scheduler_plugin_hpcbatch/__init__.py", "hpcbatch_scheduler").select
     for name in stand_ins:
@@ -317,8 +470,13 @@ def test_all_that_fits_together_is_taken(select):
 
 
 def test_scarce_resources_go_by_priority_temporary_files_and_size(select):
-    jobs = [job("small", files=["x"], _cores=1), job("large", files=["y"], _cores=1), job("temp", files=["temp"], _cores=1),
-            job("urgent", priority=1, _cores=1), job("wide", priority=2, _cores=9)]
+    jobs = [
+        job("small", files=["x"], _cores=1),
+        job("large", files=["y"], _cores=1),
+        job("temp", files=["temp"], _cores=1),
+        job("urgent", priority=1, _cores=1),
+        job("wide", priority=2, _cores=9),
+    ]
     sizes = {"x": 1, "y": 5, "temp": 2}
     assert names(select(jobs, {"_cores": 3}, sizes)) == ["urgent", "temp", "large"]
     assert names(select(jobs, {"_cores": 12}, sizes)) == ["wide", "urgent", "temp", "large"]
@@ -337,6 +495,7 @@ def test_ten_thousand_scarce_jobs_are_no_square(select):
 
 # --- the client ---
 
+
 def test_the_client_imports_little():
     sys.path.insert(0, str(ROOT / "python"))
     from hpcbatch import client
@@ -344,7 +503,9 @@ def test_the_client_imports_little():
     assert client.socket_path({"HPCBATCH_HOME": "/x"}) == "/x/socket"
     assert client.socket_path({"XDG_RUNTIME_DIR": "/run/u"}) == "/run/u/hpcbatch/socket"
     assert client.socket_path({"XDG_STATE_HOME": "/s"}) == "/s/hpcbatch/socket"
-    kept = client.handed_on({"A": "1", "TMPDIR": "/t", "SLURM_JOB_ID": "4", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"})
+    kept = client.handed_on(
+        {"A": "1", "TMPDIR": "/t", "SLURM_JOB_ID": "4", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
+    )
     assert kept == {"A": "1", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
     assert "OMP_NUM_THREADS" not in client.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
 
@@ -370,7 +531,9 @@ def test_an_end_that_nobody_told_is_found(monkeypatch):
         def task(self, number, patience):
             return {"id": number, "client": "me", "state": "done"}
 
-    one = feed.Feed(Client(), "me", lambda entry, number, event: ended.append((entry, number, event["state"])), None, None)
+    one = feed.Feed(
+        Client(), "me", lambda entry, number, event: ended.append((entry, number, event["state"])), None, None
+    )
     one.begin()
     one.watch("7", "entry")
     one.wait()

@@ -35,7 +35,8 @@ def ran(bed):
 
 
 def test_a_group_may_have_a_number_for_its_name(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: "b.txt"
 rule a:
@@ -47,14 +48,16 @@ rule b:
     output: "b.txt"
     group: 0
     shell: "cat {input} > {output}"
-""")
+"""
+    )
     text = bed.ok()
     assert "could not be made" not in text
     assert any(line.split()[:3] == ["0", "1", "0"] for line in text.splitlines()), text
 
 
 def test_a_group_that_is_refused_says_why_once(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: "b.txt"
 rule a:
@@ -67,22 +70,25 @@ rule b:
     output: "b.txt"
     group: "g"
     shell: "cat {input} > {output}"
-""")
+"""
+    )
     code, text = bed.run("--keep-going")
     assert code == 1 and text.count("hpcbatch cannot take this job: never_fits") == 1, text
     assert "non-zero exit code" not in text
 
 
 def test_a_warm_job_that_fails_shows_its_rules_own_error_alone(bed):
-    bed.write("""
+    bed.write(
+        """
 rule a:
     output: "a.txt"
     run:
         print("said before")
         raise ValueError("what is wrong with it")
-""")
+"""
+    )
     code, text = bed.run()
-    shown = text[text.index("The last lines that it printed"):text.index("More: hpcbatch explain")]
+    shown = text[text.index("The last lines that it printed") : text.index("More: hpcbatch explain")]
     assert code == 1 and "ValueError" in shown and "what is wrong with it" in shown and "said before" in shown
     assert len(shown.splitlines()) < 9, shown
 
@@ -92,7 +98,7 @@ def test_of_a_group_that_fails_it_is_said_which_rule_and_what_it_printed(bed):
     code, text = bed.run()
     assert code == 1 and text.count("this is wrong\n") == 1 and text.count("rule b failed") == 1, text
     assert "Error in group a+b: Task" in text
-    assert "jobid:" not in text[text.index("The last lines"):text.index("More: hpcbatch explain")], text
+    assert "jobid:" not in text[text.index("The last lines") : text.index("More: hpcbatch explain")], text
 
 
 def test_groups_that_snakemake_makes_up_are_called_by_their_rules(bed):
@@ -103,20 +109,22 @@ def test_groups_that_snakemake_makes_up_are_called_by_their_rules(bed):
 
 
 def test_the_first_interrupt_says_one_line(bed):
-    bed.write("""
+    bed.write(
+        """
 rule all:
     input: expand("{i}.txt", i=range(40))
 rule held:
     output: "{i}.txt"
     shell: "echo >> started; sleep 600"
-""")
+"""
+    )
     snakemake = bed.begin()
     log = bed.folder / "snakemake.log"
     wait_until(lambda: (bed.folder / "started").exists(), 60, "a job's start")
     os.killpg(snakemake.pid, signal.SIGINT)
     assert snakemake.wait(timeout=60) != 0
     text = log.read_text()
-    told = text[text.index("Terminating processes on user request"):]
+    told = text[text.index("Terminating processes on user request") :]
     assert "Error in" not in told and told.count("40 jobs were cancelled") == 1, told
     assert len(told.splitlines()) < 12, told
 
@@ -126,23 +134,30 @@ def test_the_external_jobid_is_what_explain_takes(bed):
     _, text = bed.run()
     number = re.search(r"external_jobid: (\S+)", text)[1]
     assert "exit code 1" in bed.engine.ok("explain", number)
-    assert [row["key"] for row in json.loads(bed.engine.ok("report", "--json"))["rows"]] == ["a"], "its kind is the rule"
+    assert [row["key"] for row in json.loads(bed.engine.ok("report", "--json"))["rows"]] == [
+        "a"
+    ], "its kind is the rule"
 
 
 def test_what_waits_says_why_once(python):
     with EngineAtHome() as engine:
-        engine.configure("""
+        engine.configure(
+            """
 sites:
   - {name: here, scheduler: local, transport: shared_fs, workspace: %s, setup: [exit 3], shapes: [{name: two, cpus: 2, memory: 4G}]}
-""" % (engine.directory / "space"))
+"""
+            % (engine.directory / "space")
+        )
         bed = Bed(engine, python)
-        bed.write("""
+        bed.write(
+            """
 rule all:
     input: expand("{i}.txt", i=range(5))
 rule waits:
     output: "{i}.txt"
     shell: "echo > {output}"
-""")
+"""
+        )
         snakemake = bed.begin()
         log = bed.folder / "snakemake.log"
         try:
@@ -155,7 +170,8 @@ rule waits:
 
 
 def test_jobs_larger_than_this_machine_get_what_it_has(bare_bed):
-    bare_bed.write("""
+    bare_bed.write(
+        """
 rule all:
     input: "a.txt", "b.txt", "c.txt"
 rule a:
@@ -172,7 +188,8 @@ rule c:
     threads: 1000
     group: "g"
     shell: "echo {threads} > {output}"
-""")
+"""
+    )
     text = bare_bed.ok()
     [count] = re.findall(r"rules that claim more than (\d+) threads get \1\.", text)
     assert 0 < int(count) < 1000
@@ -193,13 +210,22 @@ rule hopeless:
 """
 
 
-@pytest.mark.parametrize("resources, words", [
-    ("mem_mb=10**9", r"rule hopeless: it asks for 953\.\d TiB of memory where there are .*(--set-threads, --set-resources)"),
-    ("slurm_extra='--gres=gpu:1'", "rule hopeless: slurm_extra=--gres=gpu:1: none of local lets tasks choose these or has them among its options; add them"),
-    ("constraint='avx512'", "rule hopeless: constraint=avx512: no shape says that it has this"),
-    ("slurm_partition='gpu'", "rule hopeless: slurm_partition=gpu: no site has a shape in such a partition"),
-    ("gpu=40", "rule hopeless: it asks for 40 GPUs where there are"),
-])
+@pytest.mark.parametrize(
+    "resources, words",
+    [
+        (
+            "mem_mb=10**9",
+            r"rule hopeless: it asks for 953\.\d TiB of memory where there are .*(--set-threads, --set-resources)",
+        ),
+        (
+            "slurm_extra='--gres=gpu:1'",
+            "rule hopeless: slurm_extra=--gres=gpu:1: none of local lets tasks choose these or has them among its options; add them",
+        ),
+        ("constraint='avx512'", "rule hopeless: constraint=avx512: no shape says that it has this"),
+        ("slurm_partition='gpu'", "rule hopeless: slurm_partition=gpu: no site has a shape in such a partition"),
+        ("gpu=40", "rule hopeless: it asks for 40 GPUs where there are"),
+    ],
+)
 def test_what_can_never_run_is_refused_once_before_anything_runs(bare_bed, resources, words):
     bare_bed.write(HOPELESS % resources)
     code, text = bare_bed.run()
@@ -235,4 +261,6 @@ def test_options_that_the_sites_batch_jobs_have_are_honoured(python, slurm):
         bed = Bed(engine, python)
         bed.write(HOPELESS % "slurm_account='theirs'")
         code, text = bed.run("--forceall")
-        assert code == 1 and text.count("slurm_account=theirs: ") == 1 and "'--account=theirs' among its options" in text, text
+        assert (
+            code == 1 and text.count("slurm_account=theirs: ") == 1 and "'--account=theirs' among its options" in text
+        ), text

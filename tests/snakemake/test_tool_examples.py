@@ -37,7 +37,11 @@ def test_each_tool_has_its_examples(made):
     names = {tool["name"] for tool in home.json("tools") if tool["inputs"]}
     assert len(names) > 15
     # What takes lists has no rule: hpcbatch makes these tasks itself.
-    lists = {name for name in names if any(one["type"] == "files" for one in home.json("tools", "show", name)[0]["inputs"].values())}
+    lists = {
+        name
+        for name in names
+        if any(one["type"] == "files" for one in home.json("tools", "show", name)[0]["inputs"].values())
+    }
     assert lists == {"ina_speech_segmenter_merge", "speech_to_text_merge"}
     assert {path.stem for path in (folder / "snakemake").iterdir()} == names - lists
     assert {path.stem for path in (folder / "galaxy").iterdir()} == {f"hpcbatch_{name}" for name in names}
@@ -51,7 +55,9 @@ def test_each_tool_has_its_examples(made):
 def test_galaxy_finds_no_fault_in_them(made):
     if not GALAXY.exists():
         pytest.skip("build/galaxy is not there; tests/galaxy makes it")
-    done = subprocess.run([GALAXY, "-c", LINT, *sorted((made[2] / "galaxy").iterdir())], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [GALAXY, "-c", LINT, *sorted((made[2] / "galaxy").iterdir())], capture_output=True, text=True, check=False
+    )
     told = [line for line in done.stdout.splitlines() if not line.startswith((".. INFO", ".. CHECK"))]
     assert (done.returncode, told) == (0, []), done.stderr
     assert done.stdout.count("contains a command") == len(list((made[2] / "galaxy").iterdir()))
@@ -61,11 +67,29 @@ def test_snakemake_runs_them(python, made, tmp_path):
     _, env, folder = made
     (tmp_path / "input").mkdir()
     for name, seconds in (("long talk", 4), ("short", 2)):
-        subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"sine=duration={seconds}", "-f", "wav", tmp_path / "input" / name], check=True)
-    (tmp_path / "Snakefile").write_text(f"include: {str(folder / 'snakemake/extract_audio.smk')!r}\ninclude: {str(folder / 'snakemake/media_probe.smk')!r}\n")
+        subprocess.run(
+            [
+                "ffmpeg",
+                "-v",
+                "error",
+                "-f",
+                "lavfi",
+                "-i",
+                f"sine=duration={seconds}",
+                "-f",
+                "wav",
+                tmp_path / "input" / name,
+            ],
+            check=True,
+        )
+    (tmp_path / "Snakefile").write_text(
+        f"include: {str(folder / 'snakemake/extract_audio.smk')!r}\ninclude: {str(folder / 'snakemake/media_probe.smk')!r}\n"
+    )
     wanted = ["extract_audio/long talk.audio.wav", "extract_audio/short.audio.wav", "media_probe/short.facts.json"]
     program = pathlib.Path(python).parent / "snakemake"
-    done = subprocess.run([program, "--cores", "2", *wanted], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, "--cores", "2", *wanted], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / wanted[0]).stat().st_size > 4 * 44100 * 2 > (tmp_path / wanted[1]).stat().st_size
     assert float(json.loads((tmp_path / wanted[2]).read_text())["format"]["duration"]) == pytest.approx(2, abs=0.01)
@@ -78,9 +102,14 @@ def test_every_rule_can_be_planned(python, made, tmp_path):
         (tmp_path / name / "one").write_text("x")
     rules = sorted((folder / "snakemake").iterdir())
     wanted = ", ".join(f'expand(rules.{path.stem}.output, sample=["one"])' for path in rules)
-    (tmp_path / "Snakefile").write_text("".join(path.read_text() + "\n" for path in rules) + f"rule all:\n    default_target: True\n    input: {wanted}\n")
+    (tmp_path / "Snakefile").write_text(
+        "".join(path.read_text() + "\n" for path in rules)
+        + f"rule all:\n    default_target: True\n    input: {wanted}\n"
+    )
     program = pathlib.Path(python).parent / "snakemake"
-    done = subprocess.run([program, "--cores", "1", "-n", "-p"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, "--cores", "1", "-n", "-p"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     planned = done.stdout + done.stderr
     for path in rules:

@@ -16,7 +16,25 @@ import pytest
 from engine_at_home import EngineAtHome
 
 UNIFIED = pathlib.Path("/sys/fs/cgroup/unified")
-PROGRAMS = ("sh", "cat", "echo", "id", "sleep", "env", "pwd", "stat", "touch", "head", "tail", "ls", "nproc", "wc", "dd", "kill", "readlink")
+PROGRAMS = (
+    "sh",
+    "cat",
+    "echo",
+    "id",
+    "sleep",
+    "env",
+    "pwd",
+    "stat",
+    "touch",
+    "head",
+    "tail",
+    "ls",
+    "nproc",
+    "wc",
+    "dd",
+    "kill",
+    "readlink",
+)
 FOLDERS = ("bin", "dev", "etc", "home", "mnt", "proc", "root", "sys", "tmp", "usr", "var/tmp")
 
 
@@ -67,17 +85,47 @@ def make_layout(tree, folder):
             archive.add(pathlib.Path(tree) / name, arcname=name)
     layer = _blob(layout, packed.read_bytes())
     packed.unlink()
-    config = _blob(layout, json.dumps({
-        "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
-        "config": {"Env": ["PATH=/usr/bin:/bin", "OF_THE_IMAGE=yes"], "Entrypoint": ["/bin/echo", "the entrypoint"], "User": "4242"}}).encode())
-    manifest = _blob(layout, json.dumps({
-        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": {"mediaType": "application/vnd.oci.image.config.v1+json", **config},
-        "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar", **layer}]}).encode())
+    config = _blob(
+        layout,
+        json.dumps(
+            {
+                "architecture": "amd64",
+                "os": "linux",
+                "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
+                "config": {
+                    "Env": ["PATH=/usr/bin:/bin", "OF_THE_IMAGE=yes"],
+                    "Entrypoint": ["/bin/echo", "the entrypoint"],
+                    "User": "4242",
+                },
+            }
+        ).encode(),
+    )
+    manifest = _blob(
+        layout,
+        json.dumps(
+            {
+                "schemaVersion": 2,
+                "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                "config": {"mediaType": "application/vnd.oci.image.config.v1+json", **config},
+                "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar", **layer}],
+            }
+        ).encode(),
+    )
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
-    (layout / "index.json").write_text(json.dumps({
-        "schemaVersion": 2, "manifests": [{"mediaType": "application/vnd.oci.image.manifest.v1+json", **manifest,
-                                           "annotations": {"org.opencontainers.image.ref.name": "latest"}}]}))
+    (layout / "index.json").write_text(
+        json.dumps(
+            {
+                "schemaVersion": 2,
+                "manifests": [
+                    {
+                        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                        **manifest,
+                        "annotations": {"org.opencontainers.image.ref.name": "latest"},
+                    }
+                ],
+            }
+        )
+    )
     return layout
 
 
@@ -98,14 +146,44 @@ def _refusal(runtime):
     with tempfile.TemporaryDirectory(prefix="hb-probe-", dir="/var/tmp", ignore_cleanup_errors=True) as folder:
         tree = make_tree(f"{folder}/tree")
         inside = ["sh", "-c", "exit 7"]
-        command = {"podman": ["podman", "--storage-driver", "vfs", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "run", "--rm", "--network",
-                              "none", "--cgroups", "disabled", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--rootfs", tree, *inside],
-                   "charliecloud": ["ch-run", tree, "--", *inside]}[runtime]
+        command = {
+            "podman": [
+                "podman",
+                "--storage-driver",
+                "vfs",
+                "--root",
+                f"{folder}/root",
+                "--runroot",
+                f"{folder}/run",
+                "run",
+                "--rm",
+                "--network",
+                "none",
+                "--cgroups",
+                "disabled",
+                "--ulimit",
+                "nofile=1024:1024",
+                "--ulimit",
+                "nproc=1024:1024",
+                "--rootfs",
+                tree,
+                *inside,
+            ],
+            "charliecloud": ["ch-run", tree, "--", *inside],
+        }[runtime]
         hidden = f"umount {UNIFIED} && " if os.geteuid() == 0 and UNIFIED.exists() else ""
         if os.geteuid() == 0:
             command = ["unshare", "-m", "sh", "-c", f'{hidden}exec "$@"', "-", *command]
-        done = subprocess.run(list(map(str, command)), env=os.environ | {"USER": "tester"}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        return "" if done.returncode == 7 else f"{program} runs no container on this machine: {done.stderr.strip()[-300:]}"
+        done = subprocess.run(
+            list(map(str, command)),
+            env=os.environ | {"USER": "tester"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        return (
+            "" if done.returncode == 7 else f"{program} runs no container on this machine: {done.stderr.strip()[-300:]}"
+        )
 
 
 class EngineWithContainers(EngineAtHome):
@@ -116,18 +194,24 @@ class EngineWithContainers(EngineAtHome):
         super().__init__(user=user, **options)
         self.runtime = runtime
         storage = self.directory / "storage.conf"
-        storage.write_text(f'[storage]\ndriver = "vfs"\nrunroot = "{self.directory}/podman-run"\ngraphroot = "{self.directory}/podman"\n')
+        storage.write_text(
+            f'[storage]\ndriver = "vfs"\nrunroot = "{self.directory}/podman-run"\ngraphroot = "{self.directory}/podman"\n'
+        )
         runtime_folder = self.directory / "run"
         runtime_folder.mkdir(mode=0o700)
         os.chown(runtime_folder, user, user)
         self.env |= {"CONTAINERS_STORAGE_CONF": str(storage), "XDG_RUNTIME_DIR": str(runtime_folder)}
         self.rights = {}
         lines = [f"export HPCBATCH_CONTAINERS='{runtime}'", *setup]
-        self.configure(f"sites: [{{name: here, scheduler: local, max_running: 4, setup: {json.dumps(lines)}, shapes: [{shapes}]}}]\n")
+        self.configure(
+            f"sites: [{{name: here, scheduler: local, max_running: 4, setup: {json.dumps(lines)}, shapes: [{shapes}]}}]\n"
+        )
         if os.geteuid() == 0:
             wrapper = self.directory / "hpcbatch"
             become = f"setpriv --reuid {user} --regid {user} --clear-groups " if user else ""
             hidden = f"umount {UNIFIED} && " if UNIFIED.exists() else ""
-            wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{hidden}exec {become}\"$@\"' - {self.program} \"$@\"\n")
+            wrapper.write_text(
+                f'#!/bin/sh\nexec unshare -m sh -c \'{hidden}exec {become}"$@"\' - {self.program} "$@"\n'
+            )
             wrapper.chmod(0o755)
             self.program = str(wrapper)

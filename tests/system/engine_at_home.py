@@ -93,10 +93,16 @@ class EngineAtHome:
                 os.chown(folder, user, user)
         self.program = str(pathlib.Path(prefix or (prefix_for_all() if user else PREFIX)) / "bin/hpcbatch")
         assert os.access(self.program, os.X_OK), f"{self.program} is not built"
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_", "PBS_"))}
-        self.env = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home),
-                           "HPCBATCH_HISTORY": str(self.history)} | env
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_", "PBS_"))
+        }
+        self.env = (
+            kept
+            | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home), "HPCBATCH_HISTORY": str(self.history)}
+            | env
+        )
         if config is not None:
             self.configure(config)
 
@@ -110,21 +116,40 @@ class EngineAtHome:
     def verb(self, *words, stdin=None, timeout=120, cwd=None, **env):
         """Runs `hpcbatch WORDS...`; stdin is text. Returns its Result."""
         words = [str(word) for word in words]
-        done = subprocess.run([self.program, *words], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
-                              capture_output=True, timeout=timeout, cwd=cwd or self.directory, env=self.env | env,
-                              encoding="utf-8", errors="surrogateescape", **self.rights)
+        done = subprocess.run(
+            [self.program, *words],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            timeout=timeout,
+            cwd=cwd or self.directory,
+            env=self.env | env,
+            encoding="utf-8",
+            errors="surrogateescape",
+            **self.rights,
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words, **options):
         """The same for a verb that must exit 0; returns what it printed."""
         result = self.verb(*words, **options)
-        assert result.code == 0, f"hpcbatch {' '.join(map(str, words))} exited {result.code}:\n{result.out}{result.err}\n{self.log_end()}"
+        assert (
+            result.code == 0
+        ), f"hpcbatch {' '.join(map(str, words))} exited {result.code}:\n{result.out}{result.err}\n{self.log_end()}"
         return result.out
 
     def begin(self, *words, **env):
         """Starts a verb and returns its Popen, with pipes; the test ends it, else the end of this context does."""
-        return subprocess.Popen([self.program, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, cwd=self.directory, env=self.env | env, text=True, **self.rights)
+        return subprocess.Popen(
+            [self.program, *map(str, words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.directory,
+            env=self.env | env,
+            text=True,
+            **self.rights,
+        )
 
     def submit(self, *words, **options):
         """The id that `submit` prints."""
@@ -154,8 +179,11 @@ class EngineAtHome:
 
     def pilot_pids(self):
         """The processes of this home's pilots (a pilot and its keeper)."""
-        named = {pid for pid, line in processes_with(str(self.directory)).items()
-                 if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]}
+        named = {
+            pid
+            for pid, line in processes_with(str(self.directory)).items()
+            if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]
+        }
         # What a pilot starts bears its name until it becomes the task; a pilot is the child of its keeper.
         return {pid for pid in named if parent_of(parent_of(pid)) not in named}
 
@@ -210,7 +238,11 @@ class EngineAtHome:
         log = self.log_end()
         broken = self.broken_promises()
         names = [file.stem for file in self.directory.glob("**/allocations/*.sh")]
-        scratch = [path.name for path in pathlib.Path("/tmp").glob("hpcbatch-pilot-*") if any(name in path.name for name in names)]
+        scratch = [
+            path.name
+            for path in pathlib.Path("/tmp").glob("hpcbatch-pilot-*")
+            if any(name in path.name for name in names)
+        ]
         shutil.rmtree(self.directory, ignore_errors=True)
         if kind is None:
             assert not left, f"these were left after `engine stop --now`: {left}\n{log}"

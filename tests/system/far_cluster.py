@@ -19,7 +19,9 @@ _numbers = itertools.count(1)
 
 
 def _run(*words):
-    done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, f"{' '.join(map(str, words))}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -101,12 +103,29 @@ class FarCluster(Slurm):
     def start_sshd(self):
         os.makedirs("/run/sshd", exist_ok=True)
         shutil.copy(self.keys / "user.pub", self.keys / "authorized_keys")
-        (self.keys / "sshd_config").write_text("\n".join([
-            f"ListenAddress {self.host}", f"HostKey {self.keys}/host", f"AuthorizedKeysFile {self.keys}/authorized_keys", "PidFile none",
-            "UsePAM no", "StrictModes no", "PermitRootLogin prohibit-password", "PasswordAuthentication no", "MaxSessions 4", ""]))
+        (self.keys / "sshd_config").write_text(
+            "\n".join(
+                [
+                    f"ListenAddress {self.host}",
+                    f"HostKey {self.keys}/host",
+                    f"AuthorizedKeysFile {self.keys}/authorized_keys",
+                    "PidFile none",
+                    "UsePAM no",
+                    "StrictModes no",
+                    "PermitRootLogin prohibit-password",
+                    "PasswordAuthentication no",
+                    "MaxSessions 4",
+                    "",
+                ]
+            )
+        )
         with open(self.keys / "sshd.log", "a") as log:
-            self._sshd = subprocess.Popen([*self._enter(), "/usr/sbin/sshd", "-D", "-e", "-f", self.keys / "sshd_config"],
-                                          stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._sshd = subprocess.Popen(
+                [*self._enter(), "/usr/sbin/sshd", "-D", "-e", "-f", self.keys / "sshd_config"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         wait_until(lambda: "Server listening" in (self.keys / "sshd.log").read_text(), 20, "sshd to listen")
 
     def stop_sshd(self):
@@ -143,12 +162,20 @@ class FarCluster(Slurm):
             _run("ip", "link", "set", self.outside, "up")
 
     def transport(self, plugin="ssh", **keys):
-        said = {"plugin": plugin, "host": self.host, "user": "root", "identity": str(self.keys / "user"),
-                "environment": {"SLURM_CONF": self.conf}}
+        said = {
+            "plugin": plugin,
+            "host": self.host,
+            "user": "root",
+            "identity": str(self.keys / "user"),
+            "environment": {"SLURM_CONF": self.conf},
+        }
         if plugin == "ssh":
             said |= {"known_hosts": str(self.keys / "known_hosts"), "agent": False}
         else:
-            said |= {"options": [f"UserKnownHostsFile={self.keys}/known_hosts", "GlobalKnownHostsFile=/dev/null"], "config": str(self.keys / "ssh_config")}
+            said |= {
+                "options": [f"UserKnownHostsFile={self.keys}/known_hosts", "GlobalKnownHostsFile=/dev/null"],
+                "config": str(self.keys / "ssh_config"),
+            }
         return said | keys
 
 
@@ -177,4 +204,8 @@ class FarSite(SlurmSite):
         super().__init__(cluster, *shapes, **{"transport": cluster.transport(plugin), "interface": "127.0.0.1"} | keys)
 
     def relays(self):
-        return [pid for pid, line in processes_with(str(self.directory)).items() if " relay " in line and "ssh" not in line.split()[0]]
+        return [
+            pid
+            for pid, line in processes_with(str(self.directory)).items()
+            if " relay " in line and "ssh" not in line.split()[0]
+        ]

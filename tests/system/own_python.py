@@ -53,7 +53,10 @@ def _content_of(folders):
             inner[:] = sorted(name for name in inner if not any(fnmatch.fnmatch(name, left) for left in LEFT_OUT))
             for name in sorted(files):
                 path = pathlib.Path(where, name)
-                found.update(f"{path.relative_to(ROOT)} {path.stat().st_mode} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+                found.update(
+                    f"{path.relative_to(ROOT)} {path.stat().st_mode} ".encode()
+                    + hashlib.sha256(path.read_bytes()).digest()
+                )
     return found.hexdigest()
 
 

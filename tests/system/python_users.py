@@ -24,6 +24,8 @@ def script(home, python, text, timeout=240):
     file = home.directory / "script.py"
     file.write_text(textwrap.dedent(text))
     env = {**os.environ, **home.env, "HPCBATCH_PROGRAM": str(home.program), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([python, file], env=env, capture_output=True, text=True, timeout=timeout, check=False, cwd=home.directory)
+    done = subprocess.run(
+        [python, file], env=env, capture_output=True, text=True, timeout=timeout, check=False, cwd=home.directory
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

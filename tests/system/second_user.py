@@ -87,8 +87,18 @@ json.dump(base64.b64encode(heard).decode(), sys.stdout)
 
 def as_user(number, program, given, group=None):
     """What a Python program printed that a user of that number ran: JSON both ways. His one group is `group`, else his number."""
-    done = subprocess.run([sys.executable, "-I", "-c", program], input=json.dumps(given), capture_output=True, text=True, timeout=120,
-                          cwd="/", env={}, user=number, group=number if group is None else group, extra_groups=[])
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="/",
+        env={},
+        user=number,
+        group=number if group is None else group,
+        extra_groups=[],
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -107,7 +117,15 @@ def everything_below(*roots):
                 path = pathlib.Path(folder, name)
                 if path.is_symlink():
                     continue  # it has no rights of its own; where it leads is among the roots
-                kind = "folder" if path.is_dir() else "socket" if path.is_socket() else "file" if path.is_file() else "pipe"
+                kind = (
+                    "folder"
+                    if path.is_dir()
+                    else "socket"
+                    if path.is_socket()
+                    else "file"
+                    if path.is_file()
+                    else "pipe"
+                )
                 if os.path.lexists(path):
                     found.append([str(path), kind])
     return found
@@ -120,7 +138,9 @@ def let_do(paths):
 
 def read_by_second_user(paths):
     """{path: bytes} of the files that he could read."""
-    return {path: base64.b64decode(text) for path, text in _as_second_user(READ_ALL, [str(path) for path in paths]).items()}
+    return {
+        path: base64.b64decode(text) for path, text in _as_second_user(READ_ALL, [str(path) for path in paths]).items()
+    }
 
 
 def send_as_second_user(port, *pieces):
@@ -134,4 +154,8 @@ def keys_below(*workspaces):
     for workspace in workspaces:
         for file in pathlib.Path(workspace).glob("allocations/*.pilot"):
             keys |= set(re.findall(r"^key ([0-9a-f]{64})$", file.read_text(), re.MULTILINE))
-    return {form for key in keys for form in (key.encode(), key.upper().encode(), bytes.fromhex(key), base64.b64encode(bytes.fromhex(key)))}
+    return {
+        form
+        for key in keys
+        for form in (key.encode(), key.upper().encode(), bytes.fromhex(key), base64.b64encode(bytes.fromhex(key)))
+    }

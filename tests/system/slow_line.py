@@ -26,8 +26,12 @@ class SlowLine:
     """The caller gives the devices their addresses and puts them where they belong; they go when the line is closed."""
 
     def __init__(self, one, other, round_trip, seed=1):
-        self._process = subprocess.Popen([sys.executable, __file__, one, other, str(round_trip / 2), str(seed)],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, one, other, str(round_trip / 2), str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self._must_say("done")
 
     def lose(self, share):
@@ -63,7 +67,9 @@ def _device(name):
         descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
     except OSError as error:
-        sys.exit(f"cannot make the network device {name}: {error}; /dev/net/tun (mknod c 10 200) and CAP_NET_ADMIN are needed")
+        sys.exit(
+            f"cannot make the network device {name}: {error}; /dev/net/tun (mknod c 10 200) and CAP_NET_ADMIN are needed"
+        )
     return descriptor
 
 

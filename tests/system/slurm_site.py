@@ -18,7 +18,7 @@ from bed import Slurm  # noqa: E402
 LONG = bool(os.environ.get("HPCBATCH_LONG"))
 SMALL = {"name": "small", "partition": "cpu", "cpus": 2, "memory": "1G", "walltime": "30m"}
 # Each task says that it ran; O_APPEND keeps the lines of two apart. The shell is what a task costs here.
-SAY = 'echo $HPCBATCH_TASK_ID >> {}'
+SAY = "echo $HPCBATCH_TASK_ID >> {}"
 
 BatchJob = collections.namedtuple("BatchJob", "number name state nodes")
 
@@ -29,10 +29,17 @@ class SlurmSite(EngineAtHome):
     def __init__(self, slurm, *shapes, user=0, **keys):
         self.slurm = slurm
         super().__init__(user=user, SLURM_CONF=slurm.conf)
-        site = {"name": "cluster", "scheduler": "slurm",
-                "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": slurm.conf}},
-                "workspace": str(self.directory / "w"), "interface": "127.0.0.1", "idle_after": "1s", "poll_every": "500ms",
-                "settle_after": "4s", "shapes": list(shapes) or [SMALL]} | keys
+        site = {
+            "name": "cluster",
+            "scheduler": "slurm",
+            "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": slurm.conf}},
+            "workspace": str(self.directory / "w"),
+            "interface": "127.0.0.1",
+            "idle_after": "1s",
+            "poll_every": "500ms",
+            "settle_after": "4s",
+            "shapes": list(shapes) or [SMALL],
+        } | keys
         self.tools = self.directory / "tools"
         self.tools.mkdir()
         self.configure(json.dumps({"sites": [site], "tool_path": [str(self.tools)]}, indent=1))
@@ -71,7 +78,11 @@ class SlurmSite(EngineAtHome):
             if not script.startswith(str(self.directory)):
                 continue
             over = state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
-            for what, when in (("job-created", created), ("job-running", running), ("job-ended", ended if over else "")):
+            for what, when in (
+                ("job-created", created),
+                ("job-running", running),
+                ("job-ended", ended if over else ""),
+            ):
                 if when.isdigit() and not (what == "job-running" and state == "PENDING"):
                     records.append((int(when), order[what], f"outside {what} name={name} number={number} site=slurm"))
         lines = [f"{second * 1_000_000} {text}\n" for second, _, text in sorted(records)]
@@ -119,6 +130,7 @@ class SlurmSite(EngineAtHome):
             nonlocal text
             text = self.ok("explain", task)
             return words.lower() in text.lower()
+
         wait_until(says, seconds, f"explain's saying '{words}'")
         return text
 

@@ -41,7 +41,11 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if self.path == "/v2/":
             return self.say(200, b"{}", "application/json")
         if not found:
-            return self.say(404, b'{"errors": [{"code": "NAME_UNKNOWN", "message": "repository name not known to registry"}]}', "application/json")
+            return self.say(
+                404,
+                b'{"errors": [{"code": "NAME_UNKNOWN", "message": "repository name not known to registry"}]}',
+                "application/json",
+            )
         kind, name = found.groups()
         if self.command == "GET":
             server.asked[kind] += 1
@@ -50,10 +54,19 @@ class Answer(http.server.BaseHTTPRequestHandler):
                 server.busy -= 1
                 return self.say(server.code, b"busy", "text/plain")
             if name not in ("latest", server.manifest):
-                return self.say(404, b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}', "application/json")
+                return self.say(
+                    404,
+                    b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}',
+                    "application/json",
+                )
             name = server.manifest
         content = (server.layout / "blobs/sha256" / name.removeprefix("sha256:")).read_bytes()
-        self.say(200, content, "application/vnd.oci.image.manifest.v1+json" if kind == "manifests" else "application/octet-stream", name)
+        self.say(
+            200,
+            content,
+            "application/vnd.oci.image.manifest.v1+json" if kind == "manifests" else "application/octet-stream",
+            name,
+        )
         return None
 
     do_HEAD = do_GET
@@ -82,14 +95,18 @@ def registry(layout):
 @pytest.fixture(params=RUNTIMES)
 def engine(request):
     """With a pilot for each of the tags."""
-    with EngineWithContainers(request.param, ", ".join(f"{{name: {n}, cpus: 1, memory: 1G, tags: [{n}]}}" for n in NODES)) as engine:
+    with EngineWithContainers(
+        request.param, ", ".join(f"{{name: {n}, cpus: 1, memory: 1G, tags: [{n}]}}" for n in NODES)
+    ) as engine:
         trusting = engine.directory / "registries.conf"
         engine.env["CONTAINERS_REGISTRIES_CONF"] = str(trusting)
         yield engine
 
 
 def trust(engine, registry):
-    pathlib.Path(engine.env["CONTAINERS_REGISTRIES_CONF"]).write_text(f'[[registry]]\nlocation = "{registry.place}"\ninsecure = true\n')
+    pathlib.Path(engine.env["CONTAINERS_REGISTRIES_CONF"]).write_text(
+        f'[[registry]]\nlocation = "{registry.place}"\ninsecure = true\n'
+    )
     return f"docker://{registry.place}/tool:latest"
 
 
@@ -113,17 +130,32 @@ def test_an_archive(layout, folder):
         for path in layout.iterdir():
             packed.add(path, arcname=path.name)
     with EngineWithContainers("podman") as engine:
-        assert engine.verb("run", "--container", f"oci-archive:{archive}", "--", "cat", "/etc/mark") == (0, "in the image\n", "")
+        assert engine.verb("run", "--container", f"oci-archive:{archive}", "--", "cat", "/etc/mark") == (
+            0,
+            "in the image\n",
+            "",
+        )
 
 
 def test_an_entrypoint_is_kept_where_that_is_asked_for(layout):
     with EngineWithContainers("podman charliecloud") as engine:
         file = engine.directory / "tasks.yaml"
-        file.write_text(json.dumps([{"command": ["and", "arguments"], "container": {"image": str(layout), "entrypoint": "keep"}}]))
+        file.write_text(
+            json.dumps([{"command": ["and", "arguments"], "container": {"image": str(layout), "entrypoint": "keep"}}])
+        )
         task = engine.ok("submit", "--file", file).split()[0]
         assert engine.wait(task) == 0, engine.show(task)
         assert engine.ok("log", task) == "the entrypoint and arguments\n"
-        file.write_text(json.dumps([{"command": ["true"], "container": {"image": str(layout), "entrypoint": "keep", "runtime": "charliecloud"}}]))
+        file.write_text(
+            json.dumps(
+                [
+                    {
+                        "command": ["true"],
+                        "container": {"image": str(layout), "entrypoint": "keep", "runtime": "charliecloud"},
+                    }
+                ]
+            )
+        )
         task = engine.ok("submit", "--file", file).split()[0]
         assert engine.wait(task) == 1
         assert "charliecloud knows no entrypoints" in engine.show(task)["message"]
@@ -131,7 +163,9 @@ def test_an_entrypoint_is_kept_where_that_is_asked_for(layout):
 
 def test_an_image_of_a_registry_is_pulled_once_for_all_pilots(engine, registry):
     image = trust(engine, registry)
-    tasks = [engine.submit("--tag", node, "--array", "1-5", "--container", image, "--", "cat", "/etc/mark") for node in NODES]
+    tasks = [
+        engine.submit("--tag", node, "--array", "1-5", "--container", image, "--", "cat", "/etc/mark") for node in NODES
+    ]
     assert engine.wait(*tasks) == 0, engine.json("explain", *tasks)
     assert len(engine.json("pilots")) == len(NODES)
     assert registry.asked["blobs"] == 2, registry.asked

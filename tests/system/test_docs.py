@@ -25,19 +25,26 @@ def folder(tmp_path):
     (tmp_path / "t.csv").write_text("name,size\nx,1\ny,2\n")
     (tmp_path / "runs.jsonl").write_text('{"sample": "a"}\n{"sample": "b"}\n')
     (tmp_path / "job.sh").write_text("#!/bin/sh\necho $HPCBATCH_TASK_INDEX\n")
-    (tmp_path / "tasks.toml").write_text("[[tasks]]\ncommand = [\"echo\", \"hi\"]\n")
+    (tmp_path / "tasks.toml").write_text('[[tasks]]\ncommand = ["echo", "hi"]\n')
     (tmp_path / "a.wav").touch()
     return tmp_path
 
 
 def blocks_of(text):
     """Paragraphs that are indented by four blanks, as scripts."""
-    return [re.sub("^    ", "", block, flags=re.M) for block in re.findall(r"(?:^(?:    .*)?\n)*(?:^    .*\n)", text, flags=re.M) if block.strip()]
+    return [
+        re.sub("^    ", "", block, flags=re.M)
+        for block in re.findall(r"(?:^(?:    .*)?\n)*(?:^    .*\n)", text, flags=re.M)
+        if block.strip()
+    ]
 
 
 def bash(shared, script, folder):
     program = pathlib.Path(shared.program).parent
-    env = shared.env | {"PATH": f"{program}:{shared.env.get('PATH', '/usr/bin:/bin')}", "PYTHONPATH": str(HERE / "python")}
+    env = shared.env | {
+        "PATH": f"{program}:{shared.env.get('PATH', '/usr/bin:/bin')}",
+        "PYTHONPATH": str(HERE / "python"),
+    }
     return subprocess.run(["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
@@ -57,13 +64,17 @@ def test_first_steps_of_the_readme_are_understood(shared, folder):
         # All in one shell, as a reader would type them; a task may well fail.
         done = bash(shared, f"trap 'echo \"$? $BASH_COMMAND\" >>wrong' ERR\n{block}", folder)
         wrong = (folder / "wrong").read_text().splitlines() if (folder / "wrong").exists() else []
-        assert not [line for line in wrong if int(line.split()[0]) in NOT_UNDERSTOOD], f"{block}\n{wrong}\n{done.stderr}"
+        assert not [
+            line for line in wrong if int(line.split()[0]) in NOT_UNDERSTOOD
+        ], f"{block}\n{wrong}\n{done.stderr}"
     assert "part 7\n" in bash(shared, blocks[1], folder).stdout
 
 
 def rows_of(heading):
     """(what, theirs, ours) of a table of the page for those who come from elsewhere; None where a cell is no command."""
-    text = re.search(rf"^## From {heading}\n(.*?)(?=^## |\Z)", (HERE / "docs/coming-from.md").read_text(), flags=re.M | re.S).group(1)
+    text = re.search(
+        rf"^## From {heading}\n(.*?)(?=^## |\Z)", (HERE / "docs/coming-from.md").read_text(), flags=re.M | re.S
+    ).group(1)
     rows = []
     for line in re.findall(r"^\| (.*) \|$", text, flags=re.M)[1:]:
         cells = [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", line)]
@@ -73,7 +84,9 @@ def rows_of(heading):
 
 
 def is_typed(command):
-    return command is not None and "..." not in command and (command.startswith("hpcbatch ") or "| hpcbatch " in command)
+    return (
+        command is not None and "..." not in command and (command.startswith("hpcbatch ") or "| hpcbatch " in command)
+    )
 
 
 @pytest.mark.parametrize("row", rows_of("GNU parallel"), ids=lambda row: row[0].replace(" ", "-"))
@@ -82,7 +95,10 @@ def test_lines_for_those_who_know_parallel(shared, folder, row):
     done = bash(shared, ours, folder)
     assert done.returncode == 0, f"{ours}\n{done.stdout}{done.stderr}"
     # Debian has another program of that name in moreutils.
-    is_gnu = shutil.which("parallel") and "GNU" in subprocess.run(["parallel", "--version"], capture_output=True, text=True).stdout
+    is_gnu = (
+        shutil.which("parallel")
+        and "GNU" in subprocess.run(["parallel", "--version"], capture_output=True, text=True).stdout
+    )
     if is_gnu and "header" not in theirs:
         said = bash(shared, theirs, folder)
         assert sorted(said.stdout.split()) == sorted(done.stdout.split()), (theirs, said, done)
@@ -103,7 +119,9 @@ def test_every_key_of_the_configuration_is_documented_and_no_other(shared, folde
     text = (HERE / "docs/configuration.md").read_text()
     sources = "".join((HERE / f"core/documents/{name}.cpp").read_text() for name in ("configuration", "site_section"))
     known = set(re.findall(r'(?:find|get)\("([a-z_]+)"\)', sources)) - {"plugin"}
-    documented = {key for row in re.findall(r"^\| (`[^|]*`) \|", text, flags=re.M) for key in re.findall(r"`([a-z_]+)`", row)}
+    documented = {
+        key for row in re.findall(r"^\| (`[^|]*`) \|", text, flags=re.M) for key in re.findall(r"`([a-z_]+)`", row)
+    }
     assert documented == known
     # Its example is a good one.
     (example,) = blocks_of(text)

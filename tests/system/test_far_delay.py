@@ -31,7 +31,9 @@ def all_end(site, array, count):
 
 
 def slow_tasks(site, count):
-    return site.submit("--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2")
+    return site.submit(
+        "--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2"
+    )
 
 
 def test_thousands_of_tasks_over_a_long_line_which_then_loses_packets(distant):
@@ -77,7 +79,9 @@ class Rehearsal(FarSite):
 
     def noted(self, what):
         """When it happened to each task, in seconds, as the pilots saw it."""
-        lines = (line.split() for file in self.history.glob("pilot-*.history") for line in file.read_text().splitlines())
+        lines = (
+            line.split() for file in self.history.glob("pilot-*.history") for line in file.read_text().splitlines()
+        )
         return {facts[0]: int(when) / 1e6 for when, _, happened, *facts in lines if happened == what}
 
 

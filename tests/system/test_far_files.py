@@ -40,8 +40,18 @@ def one_task(here, *command, inputs=(), outputs=(), more=()):
 def test_a_command_finds_its_input_and_leaves_its_output(far, here):
     (here / "in" / "words.txt").write_text("far away\n")
     with FarSite(far, FOUR, link="relay") as site:
-        assert site.ok("run", *one_task(here, "sh", "-c", "tr a-z A-Z < words.txt > loud.txt; pwd; id -un; env", inputs=[("words.txt", here / "in/words.txt")],
-                                        outputs=[("loud.txt", here / "out/loud.txt")]), HOME_ALONE="yes")
+        assert site.ok(
+            "run",
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "tr a-z A-Z < words.txt > loud.txt; pwd; id -un; env",
+                inputs=[("words.txt", here / "in/words.txt")],
+                outputs=[("loud.txt", here / "out/loud.txt")],
+            ),
+            HOME_ALONE="yes",
+        )
         assert (here / "out" / "loud.txt").read_text() == "FAR AWAY\n"
         assert [path.name for path in (here / "out").iterdir()] == ["loud.txt"]
 
@@ -52,8 +62,15 @@ def test_names_that_are_no_utf8(far, here, way):
     for name in names:
         (here / "in" / name).write_bytes(os.fsencode(name))
     with FarSite(far, FOUR, link=way) as site:
-        done = site.verb("run", "--each", "-", *one_task(here, "cp", "in", "out", inputs=[("in", f"{here}/in/{{}}")],
-                         outputs=[("out", f"{here}/out/{{}}")]), stdin="".join(name + "\n" for name in names))
+        done = site.verb(
+            "run",
+            "--each",
+            "-",
+            *one_task(
+                here, "cp", "in", "out", inputs=[("in", f"{here}/in/{{}}")], outputs=[("out", f"{here}/out/{{}}")]
+            ),
+            stdin="".join(name + "\n" for name in names),
+        )
         assert done.code == 0, done
     assert {name: (here / "out" / name).read_bytes() for name in names} == {name: os.fsencode(name) for name in names}
 
@@ -67,9 +84,18 @@ def test_thousands_with_files_of_their_own_and_one_for_all(far, here, way):
         (here / "in" / str(i)).write_text(f"input {i}\n")
     (here / "items").write_text("".join(f"{i}\n" for i in range(MANY)))
     with FarSite(far, FOUR, link=way) as site:
-        array = site.submit("--each", here / "items", *one_task(
-            here, "sh", "-c", "cat in.txt > out.txt; wc -c < common.bin >> out.txt",
-            inputs=[("in.txt", f"{here}/in/{{}}"), ("common.bin", common)], outputs=[("out.txt", f"{here}/out/{{}}")]))
+        array = site.submit(
+            "--each",
+            here / "items",
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "cat in.txt > out.txt; wc -c < common.bin >> out.txt",
+                inputs=[("in.txt", f"{here}/in/{{}}"), ("common.bin", common)],
+                outputs=[("out.txt", f"{here}/out/{{}}")],
+            ),
+        )
         assert site.wait(array, timeout=400) == 0
         for i in range(MANY):
             assert (here / "out" / str(i)).read_text() == f"input {i}\n3000000\n"
@@ -91,8 +117,18 @@ def copies(site, here, count=200, seconds=0.1):
     for i in range(count):
         (here / "in" / str(i)).write_text(f"input {i}\n")
     (here / "items").write_text("".join(f"{i}\n" for i in range(count)))
-    return site.submit("--each", here / "items", *one_task(
-        here, "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep {seconds}; cp in out", inputs=[("in", f"{here}/in/{{}}")], outputs=[("out", f"{here}/out/{{}}")]))
+    return site.submit(
+        "--each",
+        here / "items",
+        *one_task(
+            here,
+            "sh",
+            "-c",
+            f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep {seconds}; cp in out",
+            inputs=[("in", f"{here}/in/{{}}")],
+            outputs=[("out", f"{here}/out/{{}}")],
+        ),
+    )
 
 
 def all_copied(site, here, array, count=200):
@@ -149,17 +185,52 @@ def test_what_cannot_be_had_is_said_and_keeps_nobody(far, here):
     (here / "in" / "0").write_text("here\n")
     with FarSite(far, FOUR, link="relay") as site:
         first = site.submit("--", "sleep", "1")
-        late = site.submit("--after", first, *one_task(here, "cp", "in", "out", inputs=[("in", here / "gone")], outputs=[("out", here / "out/gone")]))
-        good = site.submit(*one_task(here, "cp", "in", "out", inputs=[("in", here / "in/0")], outputs=[("out", here / "out/good")]))
-        unmade = site.submit(*one_task(here, "cp", "in", "one", inputs=[("in", here / "in/0")], outputs=[("one", here / "out/one"), ("two", here / "out/two")]))
-        nowhere = site.submit(*one_task(here, "sh", "-c", "cp in one; cp in two", inputs=[("in", here / "in/0")],
-                                        outputs=[("one", here / "out/three"), ("two", here / "none/four")]))
-        failed = site.submit(*one_task(here, "sh", "-c", "cp in out; exit 3", inputs=[("in", here / "in/0")], outputs=[("out", here / "out/failed")]))
+        late = site.submit(
+            "--after",
+            first,
+            *one_task(here, "cp", "in", "out", inputs=[("in", here / "gone")], outputs=[("out", here / "out/gone")]),
+        )
+        good = site.submit(
+            *one_task(here, "cp", "in", "out", inputs=[("in", here / "in/0")], outputs=[("out", here / "out/good")])
+        )
+        unmade = site.submit(
+            *one_task(
+                here,
+                "cp",
+                "in",
+                "one",
+                inputs=[("in", here / "in/0")],
+                outputs=[("one", here / "out/one"), ("two", here / "out/two")],
+            )
+        )
+        nowhere = site.submit(
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "cp in one; cp in two",
+                inputs=[("in", here / "in/0")],
+                outputs=[("one", here / "out/three"), ("two", here / "none/four")],
+            )
+        )
+        failed = site.submit(
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "cp in out; exit 3",
+                inputs=[("in", here / "in/0")],
+                outputs=[("out", here / "out/failed")],
+            )
+        )
         assert site.wait(late, good, unmade, nowhere, failed) == 1
         assert site.show(late)["failure"] == "input_missing" and str(here / "gone") in site.show(late)["message"]
         assert site.show(good)["state"] == "done"
         assert site.show(unmade)["failure"] == "output_missing" and "two" in site.show(unmade)["message"]
-        assert site.show(nowhere)["failure"] == "stage_out_failed" and str(here / "none/four") in site.show(nowhere)["message"]
+        assert (
+            site.show(nowhere)["failure"] == "stage_out_failed"
+            and str(here / "none/four") in site.show(nowhere)["message"]
+        )
         assert site.show(failed)["failure"] == "tool_failed"
         assert sorted(os.listdir(here / "out")) == ["good"]
 
@@ -169,9 +240,19 @@ def test_streams_and_large_files(far, here):
     (here / "in" / "large").write_bytes(large)
     (here / "in" / "words").write_text("so it is\n")
     with FarSite(far, FOUR, link="relay") as site:
-        task = site.submit("--stdin", here / "in/words", *one_task(
-            here, "sh", "-c", "cat large large > twice; cat", inputs=[("large", here / "in/large")], outputs=[("twice", here / "out/twice")],
-            more=["--stdout", here / "out/said", "--stderr", here / "out/complained"]))
+        task = site.submit(
+            "--stdin",
+            here / "in/words",
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "cat large large > twice; cat",
+                inputs=[("large", here / "in/large")],
+                outputs=[("twice", here / "out/twice")],
+                more=["--stdout", here / "out/said", "--stderr", here / "out/complained"],
+            ),
+        )
         assert site.wait(task) == 0
         assert (here / "out" / "twice").read_bytes() == large + large
         assert (here / "out" / "said").read_text() == "so it is\n"
@@ -181,10 +262,21 @@ def test_streams_and_large_files(far, here):
 def test_what_a_failed_task_said_comes_back_and_its_outputs_do_not(far, here):
     (here / "in" / "0").write_text("here\n")
     with FarSite(far, FOUR, link="relay") as site:
-        failed, late = (site.submit(*words, *one_task(
-            here, "sh", "-c", f"cp in out; echo so far; echo 'no such luck' >&2; {end}", inputs=[("in", here / "in/0")], outputs=[("out", here / f"out/{name}")],
-            more=["--stdout", here / f"out/{name}.said", "--stderr", here / f"out/{name}.complained"]))
-            for name, words, end in (("failed", (), "exit 3"), ("late", ("--time", "2s"), "sleep 60")))
+        failed, late = (
+            site.submit(
+                *words,
+                *one_task(
+                    here,
+                    "sh",
+                    "-c",
+                    f"cp in out; echo so far; echo 'no such luck' >&2; {end}",
+                    inputs=[("in", here / "in/0")],
+                    outputs=[("out", here / f"out/{name}")],
+                    more=["--stdout", here / f"out/{name}.said", "--stderr", here / f"out/{name}.complained"],
+                ),
+            )
+            for name, words, end in (("failed", (), "exit 3"), ("late", ("--time", "2s"), "sleep 60"))
+        )
         assert site.wait(failed, late) == 1
         assert site.show(failed)["failure"] == "tool_failed" and site.show(failed)["exit_code"] == 3
         assert site.show(late)["failure"] == "time_task"
@@ -197,7 +289,16 @@ def test_what_a_failed_task_said_comes_back_and_its_outputs_do_not(far, here):
 def test_folders_that_both_see_are_used_in_place(far, here):
     (here / "in" / "0").write_text("in place\n")
     with FarSite(far, FOUR, link="relay", path_map={str(here): str(here)}) as site:
-        task = site.submit(*one_task(here, "sh", "-c", "readlink -f in > out", inputs=[("in", here / "in/0")], outputs=[("out", here / "out/0")]))
+        task = site.submit(
+            *one_task(
+                here,
+                "sh",
+                "-c",
+                "readlink -f in > out",
+                inputs=[("in", here / "in/0")],
+                outputs=[("out", here / "out/0")],
+            )
+        )
         assert site.wait(task) == 0
         assert (here / "out" / "0").read_text() == f"{here}/in/0\n"
         assert files_of(site)["files_sent"] == 0 and files_of(site)["files_taken"] == 0
@@ -208,7 +309,8 @@ def test_a_tool_and_its_own_files_go_along(far, here):
     (here / "in" / "words.txt").write_text("one two\nthree\n")
     with FarSite(far, FOUR, link="relay") as site:
         (site.tools / "count.sh").write_text("wc -w < $1 > $2; echo $0 >&2\n")
-        (site.tools / "count_words.yaml").write_text("""\
+        (site.tools / "count_words.yaml").write_text(
+            """\
 tool: count_words
 version: 1.0.0
 summary: Counts words
@@ -218,8 +320,11 @@ inputs:
 outputs:
   count: {file: count.txt, description: How many}
 command: [sh, "{tool_dir}/count.sh", "{text}", "{count}"]
-""")
-        task = site.submit("--tool", "count_words", "--input", f"text={here}/in/words.txt", "--output", f"count={here}/out/count")
+"""
+        )
+        task = site.submit(
+            "--tool", "count_words", "--input", f"text={here}/in/words.txt", "--output", f"count={here}/out/count"
+        )
         assert site.wait(task) == 0
         assert (here / "out" / "count").read_text().strip() == "3"
         assert "/files/" in site.ok("log", task, "--stderr") + site.verb("log", task, "--stderr").err
@@ -228,8 +333,14 @@ command: [sh, "{tool_dir}/count.sh", "{text}", "{count}"]
 def test_a_site_that_cleans_its_file_system_is_sent_the_files_again(far, here):
     (here / "in" / "0").write_text("still here\n")
     with FarSite(far, FOUR, link="relay", idle_after="60s") as site:
+
         def copy(name):
-            return site.submit(*one_task(here, "cp", "in", "out", inputs=[("in", here / "in/0")], outputs=[("out", here / "out" / name)]))
+            return site.submit(
+                *one_task(
+                    here, "cp", "in", "out", inputs=[("in", here / "in/0")], outputs=[("out", here / "out" / name)]
+                )
+            )
+
         assert site.wait(copy("1")) == 0
         for folder in (site.directory / "w" / "files").iterdir():
             if folder.is_dir():

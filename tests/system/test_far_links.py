@@ -47,7 +47,9 @@ def test_a_pilot_finds_the_relay_by_itself(far):
 
 
 def slow_tasks(site, count=400):
-    return site.submit("--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2")
+    return site.submit(
+        "--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2"
+    )
 
 
 def all_ended(site, array, count=400):
@@ -81,7 +83,11 @@ def test_the_line_is_cut_for_a_while(far, way):
         array = slow_tasks(site)
         site.wait_for_lines(20)
         with far.cut():
-            wait_until(lambda: any(MISSED[way] in log.read_text() for log in site.home.glob("engine.log")), 200, "the engine to miss it")
+            wait_until(
+                lambda: any(MISSED[way] in log.read_text() for log in site.home.glob("engine.log")),
+                200,
+                "the engine to miss it",
+            )
         all_ended(site, array)
 
 
@@ -139,7 +145,7 @@ def test_pilots_of_a_machine_without_a_route_to_the_world_are_told_its_addresses
         array = site.submit("--array", "1-100", *site.say())
         assert site.wait(array) == 0
         assert link_of(site).startswith(f"tcp {far.host} "), site.json("pilots")
-        answer, = site.json("sites", "check", "cluster")
+        (answer,) = site.json("sites", "check", "cluster")
         checks = {check["check"]: check for check in answer["checks"]}
         assert answer["ok"] and checks["link direct"]["text"] == f"needs a route from the nodes to {far.host}", checks
 
@@ -172,12 +178,16 @@ def test_what_a_check_cannot_ask_is_not_called_ok(far):
 def test_a_check_runs_a_relay_in_there_for_a_moment(far, plugin):
     with FarSite(far, FOUR, plugin=plugin) as site:
         site.ok("engine", "start")
-        answer, = site.json("sites", "check", "cluster")
+        (answer,) = site.json("sites", "check", "cluster")
         checks = {check["check"]: check for check in answer["checks"]}
         assert answer["ok"], checks
         assert "needs a route from the nodes to 127.0.0.1" in checks["link direct"]["text"], checks
-        assert "a relay can listen there" in checks["link relay"]["text"] and " port " in checks["link relay"]["text"], checks
+        assert (
+            "a relay can listen there" in checks["link relay"]["text"] and " port " in checks["link relay"]["text"]
+        ), checks
         assert "an exchange by files works" in checks["link spool"]["text"], checks
-        assert f"transport: {{plugin: {plugin}, " in answer["proposal"] and "name: gpu-a100" in answer["proposal"], answer
+        assert (
+            f"transport: {{plugin: {plugin}, " in answer["proposal"] and "name: gpu-a100" in answer["proposal"]
+        ), answer
         assert site.relays() == []
         assert not (site.directory / "w/check").exists()

@@ -17,7 +17,7 @@ sites:
   - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: four, cpus: 4, memory: 4G}]}
 """
 # Each request names what it is to do; the count of loads is the number of lines in `loads`.
-WORKER = '''
+WORKER = """
 import os, sys, time
 from hpcbatch.answer_service import serve
 
@@ -63,8 +63,8 @@ def answer(model, request):
     return 0
 
 serve(load, answer)
-'''
-TOGETHER = '''
+"""
+TOGETHER = """
 import os
 import time
 from hpcbatch.answer_service import serve
@@ -76,7 +76,7 @@ def answer(model, batch):
     return [int(request.argv[1]) for request in batch]
 
 serve(lambda: None, answer, together=True)
-'''
+"""
 # What a task does where its service cannot: it says so.
 PLAIN = "import sys; print('plain', sys.argv[1:]); sys.exit(9)"
 
@@ -95,13 +95,26 @@ class Home(EngineAtHome):
         (self.directory / "plain.py").write_text(PLAIN)
 
     def service(self, **more):
-        return {"name": "warm", "kind": "answer", "command": [PYTHON, str(self.worker)], "env": {"LOADS": str(self.loads)}} | more
+        return {
+            "name": "warm",
+            "kind": "answer",
+            "command": [PYTHON, str(self.worker)],
+            "env": {"LOADS": str(self.loads)},
+        } | more
 
     def tasks(self, commands, service=None, **more):
         self.submits += 1
-        tasks = [{"command": [PYTHON, *map(str, command)], "service": service or self.service()} | more for command in commands]
-        return self.client.submit("tests", tasks, f"key {self.submits}", str(self.directory),
-                                  {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
+        tasks = [
+            {"command": [PYTHON, *map(str, command)], "service": service or self.service()} | more
+            for command in commands
+        ]
+        return self.client.submit(
+            "tests",
+            tasks,
+            f"key {self.submits}",
+            str(self.directory),
+            {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+        )
 
     def log(self, task, stream="stdout"):
         return self.client.log_end(task, stream)
@@ -227,8 +240,12 @@ def test_a_service_that_is_killed_leaves_its_tasks_to_themselves(home):
     (task,) = home.tasks([["hang", begun]])
     wait_until(begun.exists)
     # The task's own process is its fork, by another name.
-    (broker,) = [pid for pid in processes_with(str(home.worker)) if b"answering" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
-                 and not name_of(pid).startswith("task ")]
+    (broker,) = [
+        pid
+        for pid in processes_with(str(home.worker))
+        if b"answering" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
+        and not name_of(pid).startswith("task ")
+    ]
     os.kill(broker, signal.SIGKILL)
     assert home.wait(task) == 1
     # Its command is `python hang ...`, which no file is.

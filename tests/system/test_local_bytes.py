@@ -35,8 +35,22 @@ def files(folder):
 
 
 def test_items_arguments_folders_and_outputs(shared, folder):
-    done = shared.verb("run", "--null", "--each", "-", "--stdout", "{}.out", "--", "sh", "-c", 'cat "$1"; printf "|%s" "$HPCBATCH_ITEM"', "sh", "{}",
-                       stdin=files(folder), cwd=folder)
+    done = shared.verb(
+        "run",
+        "--null",
+        "--each",
+        "-",
+        "--stdout",
+        "{}.out",
+        "--",
+        "sh",
+        "-c",
+        'cat "$1"; printf "|%s" "$HPCBATCH_ITEM"',
+        "sh",
+        "{}",
+        stdin=files(folder),
+        cwd=folder,
+    )
     assert done.code == 0, done.err
     for name in NAMES:
         assert (folder / os.fsdecode(name + b".out")).read_bytes() == name + b"|" + os.fsencode(folder) + b"/" + name
@@ -45,7 +59,9 @@ def test_items_arguments_folders_and_outputs(shared, folder):
 
 
 def test_variables_are_handed_on(shared):
-    done = shared.verb("run", "--env", "B=" + os.fsdecode(b"\xfe"), "--", "sh", "-c", 'printf "%s%s" "$A" "$B"', A=os.fsdecode(b"\xe9"))
+    done = shared.verb(
+        "run", "--env", "B=" + os.fsdecode(b"\xfe"), "--", "sh", "-c", 'printf "%s%s" "$A" "$B"', A=os.fsdecode(b"\xe9")
+    )
     assert (done.code, os.fsencode(done.out), done.err) == (0, b"\xe9\xfe", "")
 
 
@@ -62,7 +78,15 @@ def test_what_failed_is_told_in_good_json(shared, folder):
     submitted = shared.submit("--null", "--each", "-", "--", os.fsdecode(b"no\xe9"), "{}", stdin=files(folder))
     assert shared.wait(submitted) == 1
     shared.kill_engine()
-    for words in (["list"], ["list", submitted], ["show", f"{submitted}.1"], ["explain", submitted], ["explain", f"{submitted}.1"], ["report"], ["log", submitted]):
+    for words in (
+        ["list"],
+        ["list", submitted],
+        ["show", f"{submitted}.1"],
+        ["explain", submitted],
+        ["explain", f"{submitted}.1"],
+        ["report"],
+        ["log", submitted],
+    ):
         shared.ok(*words)
         shared.json(*words)
     assert "cannot run 'no\ufffd'" in shared.ok("explain", f"{submitted}.1")
@@ -85,7 +109,9 @@ def test_python_hands_on_and_gets_the_names_that_it_has(shared, folder, monkeypa
 def test_words_for_people_are_utf8(shared):
     for option in ("--name", "--kind", "--key"):
         refused = shared.verb("submit", option, os.fsdecode(b"n\xe9"), "--", "true")
-        assert refused.code == 2 and refused.err.count("\n") == 1 and "'n\\xe9' is not valid UTF-8" in refused.err, refused
+        assert (
+            refused.code == 2 and refused.err.count("\n") == 1 and "'n\\xe9' is not valid UTF-8" in refused.err
+        ), refused
 
 
 def test_an_input_that_is_missing_is_told_with_any_name(shared, folder):

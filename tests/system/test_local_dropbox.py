@@ -29,13 +29,19 @@ class Box:
             folder.mkdir(mode=0o755)
         (self.templates / "copy.template").write_text(COPY)
         (self.data / "in.wav").write_bytes(b"sound\0\xff")
-        home.configure(f"dropboxes:\n  - directory: {self.path}\n    templates: [{self.templates}]\n    variables: {{level: 7}}\n"
-                       f"    allow: [{home.directory}/allowed]\n")
+        home.configure(
+            f"dropboxes:\n  - directory: {self.path}\n    templates: [{self.templates}]\n    variables: {{level: 7}}\n"
+            f"    allow: [{home.directory}/allowed]\n"
+        )
         home.ok("engine", "start")
 
     def job(self, **changes):
-        return {"script": "copy", "args": {"code": 0, **changes.pop("args", {})},
-                "input_map": {"input": str(self.data / "in.wav")}, "output_map": {"result": str(self.data / "out.wav")}} | changes
+        return {
+            "script": "copy",
+            "args": {"code": 0, **changes.pop("args", {})},
+            "input_map": {"input": str(self.data / "in.wav")},
+            "output_map": {"result": str(self.data / "out.wav")},
+        } | changes
 
     def run(self, job):
         return hpcbatch_dropbox.submit_and_wait(str(self.path), job, 0.1, timeout=60)
@@ -81,11 +87,14 @@ def test_a_job_of_a_tool(box):
     assert (result["status"], result["stdout"]) == ("ok", "from a tool\n")
 
 
-@pytest.mark.parametrize("changes, named", [
-    ({"script": "no_such"}, "no_such"),
-    ({"input_map": {"input": "/no/such/input"}}, "/no/such/input"),
-    ({"output_map": {"result": "/no/such/folder/out"}}, "/no/such/folder"),
-])
+@pytest.mark.parametrize(
+    "changes, named",
+    [
+        ({"script": "no_such"}, "no_such"),
+        ({"input_map": {"input": "/no/such/input"}}, "/no/such/input"),
+        ({"output_map": {"result": "/no/such/folder/out"}}, "/no/such/folder"),
+    ],
+)
 def test_what_cannot_be_sent_gets_an_error_at_once(box, changes, named):
     result = box.run(box.job(**changes))
     assert result["status"] == "error" and named in result["message"]
@@ -136,7 +145,9 @@ def test_a_drop_box_can_be_changed_and_removed(box):
     assert run() == "level 9\n"
     gate = home.directory / "go"
     (box.templates / "gate.template").write_text(
-        f"#!/bin/sh\ntouch {home.directory}/began\nwhile [ ! -e {gate} ]; do sleep 0.02; done\ncp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n")
+        f"#!/bin/sh\ntouch {home.directory}/began\n"
+        f"while [ ! -e {gate} ]; do sleep 0.02; done\ncp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n"
+    )
     path = hpcbatch_dropbox.submit(str(second), box.job(script="gate"))
     wait_until((home.directory / "began").exists, 30, "the start of the job")
     home.ok("dropbox", second, "--remove")
@@ -177,11 +188,15 @@ def test_a_remembered_drop_box_that_is_away_is_watched_when_it_is_back(box):
 def test_jobs_survive_the_end_of_the_engine(box):
     gate = box.home.directory / "go"
     (box.templates / "slow.template").write_text(
-        f"#!/bin/sh\necho x >> {box.home.directory}/started\nwhile [ ! -e {gate} ]; do sleep 0.02; done\ncp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n")
+        f"#!/bin/sh\necho x >> {box.home.directory}/started\n"
+        f"while [ ! -e {gate} ]; do sleep 0.02; done\ncp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n"
+    )
     results = {}
+
     def one(number):
         job = box.job(script="slow", output_map={"result": str(box.data / f"out{number}")})
         results[number] = box.run(job)
+
     threads = [threading.Thread(target=one, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
@@ -209,7 +224,25 @@ def test_a_job_file_that_is_removed_is_cancelled(box):
 
 
 def test_our_client_from_a_shell(box):
-    done = subprocess.run([sys.executable, ROOT / "python/hpcbatch_dropbox.py", box.path, "copy", "--arg", "code=0", "--arg", "level=5",
-                           "--input", f"input={box.data}/in.wav", "--output", f"result={box.data}/out.wav", "--period", "0.1"],
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "python/hpcbatch_dropbox.py",
+            box.path,
+            "copy",
+            "--arg",
+            "code=0",
+            "--arg",
+            "level=5",
+            "--input",
+            f"input={box.data}/in.wav",
+            "--output",
+            f"result={box.data}/out.wav",
+            "--period",
+            "0.1",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "level 5\n", "warned\n")

@@ -18,8 +18,17 @@ HOLD = (
     "print(most)\n"
     "os.remove(mine)\n"
 )
-SITE = {"sites": [{"name": "here", "scheduler": "local", "transport": "shared_fs", "idle_after": "60s",
-                   "shapes": [{"name": "all", "cpus": 4, "memory": "1200M", "walltime": "1h"}]}]}
+SITE = {
+    "sites": [
+        {
+            "name": "here",
+            "scheduler": "local",
+            "transport": "shared_fs",
+            "idle_after": "60s",
+            "shapes": [{"name": "all", "cpus": 4, "memory": "1200M", "walltime": "1h"}],
+        }
+    ]
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +42,21 @@ def home():
 
 def hold(home, megabytes, count, folder, *options):
     folder.mkdir()
-    task = home.submit("--array", f"1-{count}", "--kind", "holder", "--mem", "900M", *options, "--",
-                       "/usr/bin/python3", "-c", HOLD, megabytes, folder)
+    task = home.submit(
+        "--array",
+        f"1-{count}",
+        "--kind",
+        "holder",
+        "--mem",
+        "900M",
+        *options,
+        "--",
+        "/usr/bin/python3",
+        "-c",
+        HOLD,
+        megabytes,
+        folder,
+    )
     assert home.wait(task) == 0, home.ok("explain", task)
     return task, max(int(word) for word in home.ok("log", task).split())
 

@@ -48,8 +48,15 @@ def test_a_full_disk_is_told_and_outlived(small):
     status = wait_until(lambda: (now := small.status())["state"] == "trouble" and now, what="the engine's trouble")
     place = f"{small.home}/store.db"
     assert place in status["message"] and "full" in status["message"] and "KiB are free" in status["message"]
-    for words in (["list"], ["show", running], ["show", held], ["explain", running], ["list", "--json"], ["allocations"],
-                  ["sites"]):
+    for words in (
+        ["list"],
+        ["show", running],
+        ["show", held],
+        ["explain", running],
+        ["list", "--json"],
+        ["allocations"],
+        ["sites"],
+    ):
         told = small.verb(*words, timeout=20)
         assert told.code == 0 and told.out and place in told.err and told.err.count("\n") == 1, (words, told)
     report = small.verb("report", timeout=20)
@@ -118,9 +125,13 @@ def test_clients_that_went_away_keep_nothing(home):
 def test_one_client_too_many_is_told_so(home):
     # Few descriptors, which the engine cannot raise.
     home.home.mkdir(mode=0o700)
-    engine = subprocess.Popen([home.program, "engine", "run"], env=home.env, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)))
+    engine = subprocess.Popen(
+        [home.program, "engine", "run"],
+        env=home.env,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)),
+    )
     wait_until(lambda: home.verb("engine", "status").code == 0, what="the engine")
     held = home.submit("--hold", "--", "true")
     waits = [long_poll(home, held) for _ in range(150)]
@@ -142,13 +153,19 @@ def test_one_client_too_many_is_told_so(home):
 
 
 def test_commands_have_the_limit_that_the_engine_was_started_with(home):
-    engine = subprocess.Popen([home.program, "engine", "run"], env=home.env, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096)))
+    engine = subprocess.Popen(
+        [home.program, "engine", "run"],
+        env=home.env,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096)),
+    )
     home.home.mkdir(mode=0o700, exist_ok=True)
     wait_until(lambda: home.verb("engine", "status").code == 0, what="the engine")
     limits = open(f"/proc/{engine.pid}/limits").read()
-    assert [line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files")] == [["4096", "4096"]]
+    assert [line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files")] == [
+        ["4096", "4096"]
+    ]
     task = home.submit("--", "sh", "-c", "ulimit -n")
     assert home.wait(task) == 0
     assert home.ok("log", "--stdout", task) == "512\n"

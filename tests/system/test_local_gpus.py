@@ -15,7 +15,13 @@ class GpuSite(EngineAtHome):
         super().__init__()
         self.gpus = FakeGpus(self.directory / "gpus", node=kinds)
         shape = {"name": "gpu", "cpus": 32, "memory": "4G", "gpus": {"a100": 4}}
-        site = {"name": "here", "scheduler": "local", "workspace": str(self.directory / "w"), "setup": self.gpus.setup, "shapes": [shape]} | keys
+        site = {
+            "name": "here",
+            "scheduler": "local",
+            "workspace": str(self.directory / "w"),
+            "setup": self.gpus.setup,
+            "shapes": [shape],
+        } | keys
         self.configure(json.dumps({"sites": [site]}))
 
     def work(self, *words, gpus="1", cpus="0.25", more=()):
@@ -33,7 +39,9 @@ class GpuSite(EngineAtHome):
 def test_parts_of_gpus_are_shared_and_never_by_too_many():
     with GpuSite() as site:
         said = site.directory / "said"
-        command = 'echo "+ $CUDA_VISIBLE_DEVICES" >> {0}; sleep 0.05; echo "- $CUDA_VISIBLE_DEVICES" >> {0}'.format(said)
+        command = 'echo "+ $CUDA_VISIBLE_DEVICES" >> {0}; sleep 0.05; echo "- $CUDA_VISIBLE_DEVICES" >> {0}'.format(
+            said
+        )
         array = site.submit("--gpus", "0.25", "--cpus", "0.5", "--array", "1-1000", "--", "sh", "-c", command)
         assert site.wait(array) == 0
         users, most = collections.Counter(), collections.Counter()
@@ -66,8 +74,10 @@ def test_one_that_fails_its_check_is_set_aside_alone():
         assert site.wait(array) == 0
         assert {site.ok("log", f"{array}.{n}").strip() for n in range(1, 7)} == {"0", "1", "3"}
         troubles = [device.get("trouble", "") for device in site.devices()]
-        assert [bool(trouble) for trouble in troubles] == [False, False, True, False] and "computes wrong" in troubles[2], troubles
-        pilot, = site.json("pilots")
+        assert [bool(trouble) for trouble in troubles] == [False, False, True, False] and "computes wrong" in troubles[
+            2
+        ], troubles
+        (pilot,) = site.json("pilots")
         assert pilot["gpus"] == {"a100": 3} and "GPU 2 is set aside" in pilot["message"], pilot
         assert site.devices()[0]["name"] == "NVIDIA a100" and site.devices()[0]["memory"] == 16384 << 20
 
@@ -93,7 +103,7 @@ def test_one_that_breaks_under_a_task_costs_the_user_nothing():
         assert site.wait(array) == 0
         failed = [attempt["failure"] for n in range(1, 5) for attempt in site.show(f"{array}.{n}").get("attempts", [])]
         assert failed == ["gpu_error"], failed
-        pilot, = site.json("pilots")
+        (pilot,) = site.json("pilots")
         assert pilot["gpus"] == {"a100": 3} and "Xid 79: it has fallen off the bus" in pilot["message"], pilot
 
 
@@ -128,7 +138,9 @@ def test_kinds_of_one_node_are_told_apart():
     shapes = [{"name": "gpu", "cpus": 8, "memory": "4G", "gpus": {"a100": 2, "v100": 2}}]
     with GpuSite(kinds=("v100:2:16384:7.0", "a100:2:40960:8.0"), shapes=shapes) as site:
         for kind, numbers in ("a100", {"2", "3"}), ("v100", {"0", "1"}):
-            array = site.submit("--gpus", kind, "--cpus", "0.25", "--array", "1-6", "--", "sh", "-c", "echo $HPCBATCH_GPUS; sleep 0.2")
+            array = site.submit(
+                "--gpus", kind, "--cpus", "0.25", "--array", "1-6", "--", "sh", "-c", "echo $HPCBATCH_GPUS; sleep 0.2"
+            )
             assert site.wait(array) == 0
             assert {site.ok("log", f"{array}.{n}").strip() for n in range(1, 7)} == numbers, kind
         checked = json.loads(site.ok("sites", "check", "here", "--gpu", "--json"))
@@ -166,21 +178,37 @@ def test_half_of_a_busy_gpu_is_not_too_much():
 
 def test_words_for_gpus_that_say_nothing_are_refused():
     with GpuSite() as site:
-        for words, said in ((("--gpus", "A100"), "no shape has a GPU of kind 'A100'; there are a100"), (("--gpus", "25%"), "a part of one is 0.25"),
-                            (("--gpus", "a100|"), "between and around |"), (("--gpus", "1.5"), "whole ones, or a part of one"),
-                            (("--gpus", "5"), "5 gpus of any kind where it has 4 a100"), (("--gpu-memory", "40"), "no GPU has 40 bytes"),
-                            (("--one-of", "gpus=1,gpus=2", "--one-of", "cpus=1"), "says gpus twice")):
+        for words, said in (
+            (("--gpus", "A100"), "no shape has a GPU of kind 'A100'; there are a100"),
+            (("--gpus", "25%"), "a part of one is 0.25"),
+            (("--gpus", "a100|"), "between and around |"),
+            (("--gpus", "1.5"), "whole ones, or a part of one"),
+            (("--gpus", "5"), "5 gpus of any kind where it has 4 a100"),
+            (("--gpu-memory", "40"), "no GPU has 40 bytes"),
+            (("--one-of", "gpus=1,gpus=2", "--one-of", "cpus=1"), "says gpus twice"),
+        ):
             refused = site.verb("submit", *words, "--", "true")
             assert refused.code == 2 and said in refused.err, refused
         for text in ("any", "any:2", "a100", "2"):
             assert site.wait(site.submit("--gpus", text, "--cpus", "1", "--", "true")) == 0
         tasks = site.directory / "t.yaml"
-        for text, needs in (("a100:2", {"a100": 2}), ("any:2", {"any": 2}), ("{any: 1}", {"any": 1}), ("2", {"any": 2})):
-            tasks.write_text(f"- {{command: [true], gpus: {text}}}\n" if text[0] == "{" else f"- {{command: [true], gpus: \"{text}\"}}\n")
+        for text, needs in (
+            ("a100:2", {"a100": 2}),
+            ("any:2", {"any": 2}),
+            ("{any: 1}", {"any": 1}),
+            ("2", {"any": 2}),
+        ):
+            tasks.write_text(
+                f"- {{command: [true], gpus: {text}}}\n"
+                if text[0] == "{"
+                else f'- {{command: [true], gpus: "{text}"}}\n'
+            )
             assert site.show(site.submit("--file", tasks))["needs"]["gpus"] == needs
         tasks.write_text("- {command: [true], gpus: {count: 1, kind: a100, mem: 3G}}\n")
         refused = site.verb("submit", "--file", tasks)
-        assert refused.code == 2 and "t.yaml:1: 'mem' of gpus is unknown; did you mean 'memory'?" in refused.err, refused
+        assert (
+            refused.code == 2 and "t.yaml:1: 'mem' of gpus is unknown; did you mean 'memory'?" in refused.err
+        ), refused
 
 
 def test_an_error_of_a_program_sets_nothing_aside():
@@ -204,18 +232,25 @@ def test_a_task_says_what_its_gpu_must_have():
         both = site.submit("--gpu-capability", "7.0", "--", "true")
         assert site.show(both)["needs"]["gpus"] == {"a100|v100": 1}
         refused = site.verb("submit", "--gpu-memory", "80G", "--", "true")
-        assert refused.code == 2 and "no kind of GPU has 80G of memory; there are a100 (40G, 8.0), v100 (16G, 7.0)" in refused.err, refused
+        assert (
+            refused.code == 2
+            and "no kind of GPU has 80G of memory; there are a100 (40G, 8.0), v100 (16G, 7.0)" in refused.err
+        ), refused
         (site.directory / "t.yaml").write_text("tasks: [{command: [true], gpus: {memory: 40G, capability: 8.0}}]")
         assert site.show(site.submit("--file", site.directory / "t.yaml"))["needs"]["gpus"] == {"a100": 1}
         assert site.wait(large, both) == 0
 
 
 def test_the_sites_own_test_decides_about_each():
-    with GpuSite(gpu_test='test "${CUDA_VISIBLE_DEVICES%%-fa1e*}" != GPU-00000001 || { echo "its library is old"; exit 3; }') as site:
+    with GpuSite(
+        gpu_test='test "${CUDA_VISIBLE_DEVICES%%-fa1e*}" != GPU-00000001 || { echo "its library is old"; exit 3; }'
+    ) as site:
         array = site.work("--seconds", "0.2", more=("--array", "1-4"))
         assert site.wait(array) == 0
         assert "1" not in {site.ok("log", f"{array}.{n}").strip() for n in range(1, 5)}
-        assert [device.get("trouble", "") for device in site.devices()][1] == "the site's test exits 3: its library is old"
+        assert [device.get("trouble", "") for device in site.devices()][
+            1
+        ] == "the site's test exits 3: its library is old"
 
 
 def test_any_of_several_ways_will_do():
@@ -228,7 +263,9 @@ def test_any_of_several_ways_will_do():
         devices = sorted(site.show(f"{array}.{n}")["device"] for n in range(1, 5))
         assert devices == ["cpus", "cpus", "gpus/a100", "gpus/a100"]
         assert site.show(f"{array}.1")["needs"]["one_of"] == [{"cpus": 1, "gpus": {"any": 2}}, {"cpus": 10}]
-        (site.directory / "t.yaml").write_text("tasks: [{command: [true], one_of: [{gpus: {h100: 1}}, {cpus: 2, memory: 100M}]}]")
+        (site.directory / "t.yaml").write_text(
+            "tasks: [{command: [true], one_of: [{gpus: {h100: 1}}, {cpus: 2, memory: 100M}]}]"
+        )
         assert site.wait(site.submit("--file", site.directory / "t.yaml")) == 0
         refused = site.verb("submit", "--one-of", "gpus=9", "--one-of", "cpus=99", "--", "true")
         assert refused.code == 2 and "never_fits" in refused.err and "or 99 cpus" in refused.err, refused
@@ -240,7 +277,9 @@ def test_what_keeps_its_gpu_idle_is_packed_where_that_is_wanted():
         words = [word for pair in work.items() for word in pair]
         first = site.work(*words, more=("--name", "infer", "--array", "1-12"))
         assert site.wait(first) == 0
-        seen = wait_until(lambda: site.report()["rows"][0].get("took", {}).get("gpu_busy_95") is not None, what="what was learned")
+        seen = wait_until(
+            lambda: site.report()["rows"][0].get("took", {}).get("gpu_busy_95") is not None, what="what was learned"
+        )
         assert seen
         advice = [one["text"] for one in site.report()["advice"] if "--gpus" in one["option"]]
         packed = site.submit("--gpus", "1", "--cpus", "0.25", "--name", "infer", "--estimate", "use", "--", "true")
@@ -289,8 +328,10 @@ def test_parts_are_shared_side_by_side_where_the_site_says_so():
         config = json.loads((site.directory / "config.yaml").read_text())
         config["sites"][0]["setup"] += [f"export PATH={tools}:$PATH"]
         site.configure(json.dumps(config))
-        words = 'echo "$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"; ' \
-                'test -e "$CUDA_MPS_PIPE_DIRECTORY/control" && echo shared'
+        words = (
+            'echo "$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"; '
+            'test -e "$CUDA_MPS_PIPE_DIRECTORY/control" && echo shared'
+        )
         part = site.submit("--gpus", "0.25", "--", "sh", "-c", words)
         whole = site.submit("--gpus", "1", "--", "sh", "-c", words + "; true")
         assert site.wait(part, whole) == 0
@@ -332,7 +373,19 @@ def test_a_sites_gpus_are_checked_on_demand():
         assert checked.code == 1 and "found its node unfit" in checked.out and "GPU is lost" in checked.out, checked
         assert site.json("list", "--tasks", "--state", "waiting") == []
     with EngineAtHome() as home:
-        home.configure(json.dumps({"sites": [{"name": "here", "scheduler": "local", "workspace": str(home.directory / "w"),
-                                              "shapes": [{"name": "all", "cpus": 2, "memory": "1G"}]}]}))
+        home.configure(
+            json.dumps(
+                {
+                    "sites": [
+                        {
+                            "name": "here",
+                            "scheduler": "local",
+                            "workspace": str(home.directory / "w"),
+                            "shapes": [{"name": "all", "cpus": 2, "memory": "1G"}],
+                        }
+                    ]
+                }
+            )
+        )
         refused = home.verb("sites", "check", "here", "--gpu")
         assert refused.code == 2 and "no shape of here has GPUs" in refused.err, refused

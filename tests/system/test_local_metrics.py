@@ -18,7 +18,9 @@ def task(home, script, *options):
 
 
 def test_one_object_is_shown_and_told_by_the_report(shared):
-    one = task(shared, """printf '\\n {"accuracy": 0.93, "steps": [1, 2], "of": {"gpu": "a100"}}\\n' > $HPCBATCH_METRICS""")
+    one = task(
+        shared, """printf '\\n {"accuracy": 0.93, "steps": [1, 2], "of": {"gpu": "a100"}}\\n' > $HPCBATCH_METRICS"""
+    )
     assert shared.wait(one) == 0
     assert shared.show(one)["metrics"] == {"accuracy": 0.93, "steps": [1, 2], "of": {"gpu": "a100"}}
     assert "accuracy 0.93" in shared.ok("show", one)
@@ -28,7 +30,12 @@ def test_one_object_is_shown_and_told_by_the_report(shared):
 
 
 def test_each_task_of_an_array_has_its_own_and_others_none(shared):
-    array = task(shared, "[ $HPCBATCH_TASK_INDEX = 7 ] || echo \"{\\\"n\\\": $HPCBATCH_TASK_INDEX}\" > $HPCBATCH_METRICS", "--array", "1-300")
+    array = task(
+        shared,
+        '[ $HPCBATCH_TASK_INDEX = 7 ] || echo "{\\"n\\": $HPCBATCH_TASK_INDEX}" > $HPCBATCH_METRICS',
+        "--array",
+        "1-300",
+    )
     assert shared.wait(array) == 0
     for index in (1, 2, 150, 300):
         assert shared.show(f"{array}.{index}")["metrics"] == {"n": index}
@@ -38,7 +45,10 @@ def test_each_task_of_an_array_has_its_own_and_others_none(shared):
 
 
 def test_that_of_the_last_attempt_counts(shared, tmp_path):
-    one = task(shared, f"if [ -e {tmp_path}/once ]; then exit 0; fi; touch {tmp_path}/once; echo '{{\"try\": 1}}' > $HPCBATCH_METRICS; exit 3")
+    one = task(
+        shared,
+        f"if [ -e {tmp_path}/once ]; then exit 0; fi; touch {tmp_path}/once; echo '{{\"try\": 1}}' > $HPCBATCH_METRICS; exit 3",
+    )
     assert shared.wait(one) == 1 and shared.show(one)["metrics"] == {"try": 1}
     shared.ok("retry", one)
     assert shared.wait(one) == 0 and "metrics" not in shared.show(one)

@@ -23,11 +23,19 @@ def client(monkeypatch):
 
 
 def test_an_engine_is_started_and_a_command_runs(client):
-    work = client.submit(["sh", "-c", 'echo "hi $A"; echo oops >&2; exit 3'], cpus=0.5, mem="100M", env={"A": "b c"}, name="mine")
+    work = client.submit(
+        ["sh", "-c", 'echo "hi $A"; echo oops >&2; exit 3'], cpus=0.5, mem="100M", env={"A": "b c"}, name="mine"
+    )
     counts = work.wait()
     assert (counts.total, counts.failed, counts.all_done) == (1, 1, False)
     task = client.task(work.id)
-    assert (task.state, task.exit_code, task.failure, task.index, task.facts["name"]) == ("failed", 3, "tool_failed", None, "mine")
+    assert (task.state, task.exit_code, task.failure, task.index, task.facts["name"]) == (
+        "failed",
+        3,
+        "tool_failed",
+        None,
+        "mine",
+    )
     assert (work.log(), work.log(stream="stderr")) == ("hi b c\n", "oops\n")
     assert "exit code 3" in work.explain()
     with pytest.raises(hpcbatch.Failed, match="1 of 1 failed") as failed:
@@ -36,7 +44,12 @@ def test_an_engine_is_started_and_a_command_runs(client):
 
 
 def test_items_fill_commands_and_paths(client, tmp_path):
-    work = client.submit(["echo", "{sample}", "{lambda}"], items=[{"sample": "a b", "lambda": 0.1}, {"sample": "$(id)", "lambda": 2}], stdout="{#}.txt", cwd=tmp_path)
+    work = client.submit(
+        ["echo", "{sample}", "{lambda}"],
+        items=[{"sample": "a b", "lambda": 0.1}, {"sample": "$(id)", "lambda": 2}],
+        stdout="{#}.txt",
+        cwd=tmp_path,
+    )
     assert work.wait(check=True).done == 2
     assert [(tmp_path / f"{i}.txt").read_text() for i in (1, 2)] == ["a b 0.1\n", "$(id) 2\n"]
     numbers = client.submit(["echo", "{}"], items=[1, 0.5, tmp_path])

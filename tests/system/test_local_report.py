@@ -39,8 +39,25 @@ def row(told, key):
 
 def test_its_figures_are_those_of_a_ledger(shared, tmp_path):
     ledger = tmp_path / "ledger"
-    task = shared.submit("--each", "-", "--name", "ledger", "--cpus", "1", "--mem", "200M", "--time", "10m", "--",
-                         "/usr/bin/python3", "-c", SPIN, "{}", str(ledger), stdin="1\n2\n3\n40\n5\n6\n7\n8\n9\n10\n")
+    task = shared.submit(
+        "--each",
+        "-",
+        "--name",
+        "ledger",
+        "--cpus",
+        "1",
+        "--mem",
+        "200M",
+        "--time",
+        "10m",
+        "--",
+        "/usr/bin/python3",
+        "-c",
+        SPIN,
+        "{}",
+        str(ledger),
+        stdin="1\n2\n3\n40\n5\n6\n7\n8\n9\n10\n",
+    )
     assert shared.wait(task) == 1
     kept = [[float(word) for word in line.split()] for line in ledger.read_text().splitlines()]
     one = row(report(shared), "ledger")

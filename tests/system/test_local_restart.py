@@ -15,8 +15,13 @@ from engine_at_home import ROOT, EngineAtHome, is_alive, wait_until
 sys.path.insert(0, str(ROOT / "python"))
 import hpcbatch.client  # noqa: E402
 
-LABELS = sorted({label for file in (ROOT / "core").rglob("*.cpp")
-                 for label in re.findall(r'crash_point\("([a-z-]+)"\)', file.read_text())})
+LABELS = sorted(
+    {
+        label
+        for file in (ROOT / "core").rglob("*.cpp")
+        for label in re.findall(r'crash_point\("([a-z-]+)"\)', file.read_text())
+    }
+)
 
 
 def numbered(home, count, pause=""):
@@ -85,8 +90,13 @@ def begin_to_die(home, label):
     """An engine that dies where it passes the label; what it says goes to its log."""
     home.home.mkdir(mode=0o700, exist_ok=True)
     with open(home.home / "engine.log", "a") as log:
-        process = subprocess.Popen([home.program, "engine", "run"], env=home.env | {"HPCBATCH_CRASH_AT": label},
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [home.program, "engine", "run"],
+            env=home.env | {"HPCBATCH_CRASH_AT": label},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     return process
 
 
@@ -132,7 +142,11 @@ def test_killed_at_reading_what_a_pilot_left(home):
     assert home.wait(array) == 0
     # A pilot that is told to end does not wait for what runs.
     tries = {str(n): home.show(f"{array}.{n}").get("attempts", []) for n in range(1, 101)}
-    cut = [index for index, each in tries.items() if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)]
+    cut = [
+        index
+        for index, each in tries.items()
+        if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)
+    ]
     assert len(cut) <= len(os.sched_getaffinity(0))
     check_once(home, array, 100, cut)
 
@@ -156,7 +170,11 @@ def test_a_workspace_that_is_away_is_waited_for(home):
     away.rename(workspace)
     assert home.wait(array) == 0
     tries = {str(n): home.show(f"{array}.{n}").get("attempts", []) for n in range(1, 101)}
-    cut = [index for index, each in tries.items() if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)]
+    cut = [
+        index
+        for index, each in tries.items()
+        if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)
+    ]
     assert len(cut) <= len(os.sched_getaffinity(0))
     check_once(home, array, 100, cut)
 
@@ -165,11 +183,15 @@ def test_killed_at_publishing_outputs(home):
     (home.directory / "tools").mkdir()
     (home.directory / "tools/write.yaml").write_text(
         "tool: write\nversion: 1.0.0\nsummary: Writes a file\nplugin: command\noutputs:\n  out: {file: out}\n"
-        f"command: [sh, -c, 'echo x >> {home.directory}/started; echo written > \"$1\"', sh, '{{out}}']\n")
+        f"command: [sh, -c, 'echo x >> {home.directory}/started; echo written > \"$1\"', sh, '{{out}}']\n"
+    )
     home.configure(f"tool_path: [{home.directory}/tools]\n")
     engine = begin_to_die(home, "publish-permitted:3")
     wait_until(lambda: home.verb("engine", "status").code == 0, 20, "the start of the engine")
-    tasks = [home.submit("--key", f"task-{n}", "--tool", "write", "--output", f"out={home.directory}/out{n}") for n in range(10)]
+    tasks = [
+        home.submit("--key", f"task-{n}", "--tool", "write", "--output", f"out={home.directory}/out{n}")
+        for n in range(10)
+    ]
     wait_for_death(home, engine, "publish-permitted")
     home.ok("engine", "start")
     assert home.wait(*tasks) == 0
@@ -190,7 +212,9 @@ def test_stop_leaves_pilots_and_tasks_which_are_found_again(home):
 
 
 def test_stop_with_drain_waits_for_what_runs(home):
-    running = home.submit("--", "sh", "-c", f"echo begun > {home.directory}/begun; sleep 1; echo end > {home.directory}/end")
+    running = home.submit(
+        "--", "sh", "-c", f"echo begun > {home.directory}/begun; sleep 1; echo end > {home.directory}/end"
+    )
     wait_until((home.directory / "begun").exists, 20, "the task's start")
     engine = home.engine_pid()
     home.ok("engine", "stop", "--drain")
@@ -301,15 +325,22 @@ def test_who_waits_starts_an_engine_that_has_died(home, verb):
 
 def test_the_next_engine_runs_as_the_one_that_died(home):
     config = home.directory / "other sites.yaml"
-    config.write_text((home.directory / "config.yaml").read_text() if (home.directory / "config.yaml").exists() else
-                      f"sites: [{{name: mine, scheduler: local, workspace: {home.directory}/mine, shapes: [{{name: one, cpus: 1, memory: 1G}}]}}]\n")
+    config.write_text(
+        (home.directory / "config.yaml").read_text()
+        if (home.directory / "config.yaml").exists()
+        else f"sites: [{{name: mine, scheduler: local, workspace: {home.directory}/mine, shapes: [{{name: one, cpus: 1, memory: 1G}}]}}]\n"
+    )
     home.env.pop("HPCBATCH_CONFIG", None)
     home.ok("engine", "start", "--config", config)
     before = home.status()
     home.kill_engine()
     home.ok("list")
     after = home.status()
-    assert (after["config"], after["ends_when_idle"]) == (str(config), False) == (before["config"], before["ends_when_idle"])
+    assert (
+        (after["config"], after["ends_when_idle"])
+        == (str(config), False)
+        == (before["config"], before["ends_when_idle"])
+    )
 
 
 def test_an_engine_that_dies_before_it_answers_is_asked_again(home):
@@ -359,10 +390,12 @@ def test_a_large_array_in_little_memory(home):
     most = 0
     waiter = home.begin("wait", array)
     pid = home.engine_pid()
+
     def has_ended():
         nonlocal most
         most = max(most, resident_megabytes(pid))
         return waiter.poll() is not None
+
     wait_until(has_ended, 300, "the end of the array")
     assert waiter.communicate()[1] is not None and waiter.returncode == 0
     print(f"{count} tasks, engine at most {most:.0f} MB")

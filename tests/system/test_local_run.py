@@ -24,13 +24,16 @@ def shared():
         yield engine
 
 
-@pytest.mark.parametrize("words, code", [
-    (["--", "true"], 0),
-    (["--", "sh", "-c", "exit 7"], 7),
-    (["--", "sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
-    (["--", "sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL),
-    (["--", "/no/such/program"], 127),
-])
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["--", "true"], 0),
+        (["--", "sh", "-c", "exit 7"], 7),
+        (["--", "sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
+        (["--", "sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL),
+        (["--", "/no/such/program"], 127),
+    ],
+)
 def test_run_exits_as_the_task(shared, words, code):
     result = shared.verb("run", *words)
     assert result.code == code, result
@@ -48,14 +51,17 @@ def test_a_command_that_cannot_be_run_is_told(shared):
     assert shared.verb("run", "--", "sh", "-c", "exit 7").err == ""
 
 
-@pytest.mark.parametrize("words, named", [
-    (["--mem", "1024", "--", "true"], "write for example 512M"),
-    (["--cpus", "many", "--", "true"], "many"),
-    (["--no-such-option", "--", "true"], "--no-such-option"),
-    (["--cpus", "5000", "--", "true"], "5000"),
-    (["--nodes", "2", "--", "true"], "nodes"),
-    ([], "command"),
-])
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (["--mem", "1024", "--", "true"], "write for example 512M"),
+        (["--cpus", "many", "--", "true"], "many"),
+        (["--no-such-option", "--", "true"], "--no-such-option"),
+        (["--cpus", "5000", "--", "true"], "5000"),
+        (["--nodes", "2", "--", "true"], "nodes"),
+        ([], "command"),
+    ],
+)
 def test_what_cannot_be_run_is_refused(shared, words, named):
     result = shared.verb("run", *words)
     assert result.code in (2, 125)
@@ -65,7 +71,9 @@ def test_what_cannot_be_run_is_refused(shared, words, named):
 
 def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
     command = ["sh", "-c", f"trap '' HUP INT; exec {home.program} engine run"]
-    engine = subprocess.Popen(command, env=home.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    engine = subprocess.Popen(
+        command, env=home.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     wait_until((home.home / "socket").exists, 30, "the engine's socket")
     for number in (signal.SIGHUP, signal.SIGINT):
         engine.send_signal(number)
@@ -77,8 +85,14 @@ def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
 
 def test_closed_streams_do_no_harm(home):
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
-        done = subprocess.run(["sh", "-c", f"{home.program} run -- sh -c 'echo out; exit 7' {closed}"],
-                              env=home.env, cwd=home.directory, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["sh", "-c", f"{home.program} run -- sh -c 'echo out; exit 7' {closed}"],
+            env=home.env,
+            cwd=home.directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 7, done
         assert done.stdout == ("" if ">&-" in closed.replace("2>&-", "") else "out\n")
 
@@ -115,7 +129,9 @@ def test_a_pipe_that_stays_open_is_passed_on_line_by_line(shared):
 
 def test_bytes_pass_unchanged(shared):
     data = bytes(range(256)) * 4096
-    done = subprocess.run([shared.program, "run", "--", "cat"], input=data, capture_output=True, env=shared.env, timeout=60)
+    done = subprocess.run(
+        [shared.program, "run", "--", "cat"], input=data, capture_output=True, env=shared.env, timeout=60
+    )
     assert done.returncode == 0 and done.stdout == data
 
 
@@ -176,10 +192,28 @@ def test_what_never_ran_has_no_exit_code(shared):
 
 def test_an_output_that_cannot_be_written_is_told(shared):
     shared.ok("run", "--", "true")
-    for words in (["list"], ["list", "-n", "1"], ["list", "last", "--all"], ["completion", "bash"], ["manual"], ["top", "--once"],
-                  ["submit", "--wait", "--", "true"], ["show", "last"], ["run", "--", "echo", "hi"], ["run", "--items", "a", "b", "--", "echo", "{}"]):
+    for words in (
+        ["list"],
+        ["list", "-n", "1"],
+        ["list", "last", "--all"],
+        ["completion", "bash"],
+        ["manual"],
+        ["top", "--once"],
+        ["submit", "--wait", "--", "true"],
+        ["show", "last"],
+        ["run", "--", "echo", "hi"],
+        ["run", "--items", "a", "b", "--", "echo", "{}"],
+    ):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([shared.program, *words], env=shared.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            done = subprocess.run(
+                [shared.program, *words],
+                env=shared.env,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+                check=False,
+            )
         assert done.returncode == (125 if words[0] == "run" else 2) and "cannot write" in done.stderr, (words, done)
 
 

@@ -35,7 +35,18 @@ def reads_signals(pid):
 
 def test_all_that_tasks_print_comes_once_each_in_one_piece(shared):
     names = [f"item {i}" for i in range(200)]
-    done = run(shared, "--each", "-", "--", "sh", "-c", 'echo "$1 a"; echo "$1 b"; echo "$1 e" >&2', "sh", "{}", stdin="\n".join(names))
+    done = run(
+        shared,
+        "--each",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        'echo "$1 a"; echo "$1 b"; echo "$1 e" >&2',
+        "sh",
+        "{}",
+        stdin="\n".join(names),
+    )
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert sorted(lines) == sorted([f"{name} a" for name in names] + [f"{name} b" for name in names])
@@ -44,13 +55,40 @@ def test_all_that_tasks_print_comes_once_each_in_one_piece(shared):
 
 
 def test_the_order_of_the_items_is_kept_where_that_is_wanted(shared):
-    done = run(shared, "--keep-order", "--items", "0.5", "0", "0.2", "0", "--", "sh", "-c", 'sleep "$1"; echo "$1 $2"', "sh", "{}", "{#}")
+    done = run(
+        shared,
+        "--keep-order",
+        "--items",
+        "0.5",
+        "0",
+        "0.2",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        'sleep "$1"; echo "$1 $2"',
+        "sh",
+        "{}",
+        "{#}",
+    )
     assert (done.code, done.out) == (0, "0.5 1\n0 2\n0.2 3\n0 4\n"), done
 
 
 def test_words_lists_and_columns_are_items(shared, tmp_path):
     (tmp_path / "t.csv").write_text('sample,lambda\n"a,b",0.1\nc,0.2\n')
-    done = run(shared, "--keep-order", "--each", tmp_path / "t.csv", "--columns", ",", "--header", "--", "echo", "{sample}={2}", "{#}")
+    done = run(
+        shared,
+        "--keep-order",
+        "--each",
+        tmp_path / "t.csv",
+        "--columns",
+        ",",
+        "--header",
+        "--",
+        "echo",
+        "{sample}={2}",
+        "{#}",
+    )
     assert (done.code, done.out) == (0, "a,b=0.1 1\nc=0.2 2\n"), done
     done = run(shared, "--keep-order", "--items", "x", "y", "--items", "1", "2", "--", "echo", "{2}{1}", "{}")
     assert (done.code, done.out) == (0, "1x x 1\n2x x 2\n1y y 1\n2y y 2\n"), done
@@ -78,8 +116,26 @@ def test_columns_stand_in_paths_and_names(shared, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "t").write_text(f"{tmp_path}/a x\n{tmp_path}/b y\n")
-    task = shared.submit("--each", tmp_path / "t", "--columns", "space", "--cwd", "{1}", "--name", "fit-{2}", "--stdout", "{2}.out",
-                         "--stderr", "none", "--", "sh", "-c", 'pwd; echo "$1"; echo lost >&2', "sh", "{2}")
+    task = shared.submit(
+        "--each",
+        tmp_path / "t",
+        "--columns",
+        "space",
+        "--cwd",
+        "{1}",
+        "--name",
+        "fit-{2}",
+        "--stdout",
+        "{2}.out",
+        "--stderr",
+        "none",
+        "--",
+        "sh",
+        "-c",
+        'pwd; echo "$1"; echo lost >&2',
+        "sh",
+        "{2}",
+    )
     assert shared.wait(task) == 0, shared.ok("explain", task)
     for name, item in (("a", "x"), ("b", "y")):
         assert (tmp_path / name / f"{item}.out").read_text() == f"{tmp_path}/{name}\n{item}\n"
@@ -105,12 +161,34 @@ def test_after_too_many_failures_no_more_is_begun(shared):
     task = shared.submit("--max-fails", "0", "--hold", "--array", "1-50", "--", "false")
     shared.ok("release", f"{task}.1")
     wait_until(lambda: shared.show(task)["state"] == "failed", what="the end of all")
-    assert shared.show(task)["counts"] == {"waiting": 0, "held": 0, "running": 0, "done": 0, "failed": 1, "cancelled": 49}
+    assert shared.show(task)["counts"] == {
+        "waiting": 0,
+        "held": 0,
+        "running": 0,
+        "done": 0,
+        "failed": 1,
+        "cancelled": 49,
+    }
     assert "at most 0 may" in shared.ok("show", f"{task}.2")
 
 
 def test_what_runs_is_ended_where_that_is_wanted(shared):
-    done = run(shared, "--halt", "now,fail=1", "--items", "0", "600", "600", "--", "sh", "-c", 'sleep "$1"; exit 3', "sh", "{}", timeout=100)
+    done = run(
+        shared,
+        "--halt",
+        "now,fail=1",
+        "--items",
+        "0",
+        "600",
+        "600",
+        "--",
+        "sh",
+        "-c",
+        'sleep "$1"; exit 3',
+        "sh",
+        "{}",
+        timeout=100,
+    )
     assert done.code == 1 and "1 failed, 2 cancelled" in done.err, done
 
 
@@ -128,8 +206,23 @@ def test_the_joblog_has_a_line_for_each(shared, tmp_path):
 
 
 def test_a_joblog_hears_of_what_has_ended_well_since(shared, tmp_path):
-    words = ["--key", "mended", "--joblog", tmp_path / "log", "--cwd", tmp_path, "--items", "1", "2", "--",
-             "sh", "-c", 'test "$1" -ne 2 -o -e mended', "sh", "{}"]
+    words = [
+        "--key",
+        "mended",
+        "--joblog",
+        tmp_path / "log",
+        "--cwd",
+        tmp_path,
+        "--items",
+        "1",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        'test "$1" -ne 2 -o -e mended',
+        "sh",
+        "{}",
+    ]
     assert run(shared, *words).code == 1
     (tmp_path / "mended").touch()
     assert shared.ok("retry", "last") == "1 task queued again\n" and shared.verb("wait", "last").code == 0
@@ -168,14 +261,28 @@ def test_of_items_those_of_some_numbers(shared):
     assert done.out == "b 2\nc 3\n", done
     refused = run(shared, "--array", "2-5,9", "--items", "a", "b", "--", "echo", "{}")
     assert refused.code == 125 and "1 to 2, and has 3-5,9" in refused.err, refused
-    plan = json.loads(shared.ok("submit", "--dry-run", "--json", "--array", "2", "--items", "a", "b", "--", "echo", "{}"))
+    plan = json.loads(
+        shared.ok("submit", "--dry-run", "--json", "--array", "2", "--items", "a", "b", "--", "echo", "{}")
+    )
     assert (plan["item"], plan["command"], plan["tasks"]) == ("b", ["echo", "b"], 1), plan
 
 
 def test_a_mended_list_runs_what_is_not_done(shared, tmp_path):
     """As numbers in the names of files would be: those that are left keep theirs."""
     items = tmp_path / "items"
-    command = ["--each", items, "--stdout", tmp_path / "out.{#}", "--", "sh", "-c", 'test "$1" != typo && echo "$1 $2"', "sh", "{}", "{#}"]
+    command = [
+        "--each",
+        items,
+        "--stdout",
+        tmp_path / "out.{#}",
+        "--",
+        "sh",
+        "-c",
+        'test "$1" != typo && echo "$1 $2"',
+        "sh",
+        "{}",
+        "{#}",
+    ]
     items.write_text("a\ntypo\nc\nc\n")
     first = shared.submit(*command)
     assert shared.wait(first) == 1
@@ -187,7 +294,13 @@ def test_a_mended_list_runs_what_is_not_done(shared, tmp_path):
     assert shared.wait("last") == 0
     assert {task["index"]: task["item"] for task in shared.json("list", "last")} == {2: "b", 5: "d", 6: "c"}
     assert {path.name: path.read_text() for path in tmp_path.glob("out.*")} == {
-        "out.1": "a 1\n", "out.2": "b 2\n", "out.3": "c 3\n", "out.4": "c 4\n", "out.5": "d 5\n", "out.6": "c 6\n"}
+        "out.1": "a 1\n",
+        "out.2": "b 2\n",
+        "out.3": "c 3\n",
+        "out.4": "c 4\n",
+        "out.5": "d 5\n",
+        "out.6": "c 6\n",
+    }
     nothing = run(shared, "--skip-done", first, "--skip-done", "last", *command)
     assert nothing.code == 0 and "nothing is left to run" in nothing.err, nothing
     other = run(shared, "--skip-done", shared.submit("--", "true"), *command)
@@ -200,7 +313,19 @@ def test_rows_and_json_lines_are_compared_whole(shared, tmp_path, words):
     items = tmp_path / "items"
     lines = [row.format(n) for n in (1, 2, 3)]
     items.write_text("\n".join(["name,n"] * bool(words) + lines) + "\n")
-    command = ["--each", items, *words, "--keep-order", "--", "sh", "-c", 'test "$2" != 2 && echo "$1"', "sh", "{name}", "{n}"]
+    command = [
+        "--each",
+        items,
+        *words,
+        "--keep-order",
+        "--",
+        "sh",
+        "-c",
+        'test "$2" != 2 && echo "$1"',
+        "sh",
+        "{name}",
+        "{n}",
+    ]
     assert run(shared, *command).code == 1
     lines[1] = row.format(4)
     items.write_text("\n".join(["name,n"] * bool(words) + lines) + "\n")
@@ -209,7 +334,23 @@ def test_rows_and_json_lines_are_compared_whole(shared, tmp_path, words):
 
 
 def test_what_a_killed_run_did_not_tell_is_said_and_logged(shared, tmp_path):
-    words = ["--key", "killed", "--joblog", tmp_path / "log", "--max-running", "1", "--items", "a", "b", "--", "sh", "-c", 'echo "did $1"; test "$1" = a || sleep 0.5', "sh", "{}"]
+    words = [
+        "--key",
+        "killed",
+        "--joblog",
+        tmp_path / "log",
+        "--max-running",
+        "1",
+        "--items",
+        "a",
+        "b",
+        "--",
+        "sh",
+        "-c",
+        'echo "did $1"; test "$1" = a || sleep 0.5',
+        "sh",
+        "{}",
+    ]
     first = shared.begin("run", *words)
     assert first.stdout.readline() == "did a\n"
     first.kill()
@@ -223,8 +364,15 @@ def test_what_a_killed_run_did_not_tell_is_said_and_logged(shared, tmp_path):
 def test_a_disk_that_is_full_ends_it_and_says_so(shared):
     with open("/dev/full", "w") as full:
         try:
-            done = subprocess.run([shared.program, "run", "--items", "0", "600", "--", "sh", "-c", 'echo x; sleep "$1"', "sh", "{}"], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, env=shared.env, cwd=shared.directory, timeout=60)
+            done = subprocess.run(
+                [shared.program, "run", "--items", "0", "600", "--", "sh", "-c", 'echo x; sleep "$1"', "sh", "{}"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=shared.env,
+                cwd=shared.directory,
+                timeout=60,
+            )
         except subprocess.TimeoutExpired:
             shared.tell_how_it_stands()
             raise
@@ -234,7 +382,9 @@ def test_a_disk_that_is_full_ends_it_and_says_so(shared):
 
 def test_a_refused_command_leaves_the_joblog_as_it_was(shared, tmp_path):
     (tmp_path / "log").write_text("precious\n")
-    assert run(shared, "--joblog", tmp_path / "log", "--items", "a", "--columns", ",", "--", "echo", "{nope}").code == 125
+    assert (
+        run(shared, "--joblog", tmp_path / "log", "--items", "a", "--columns", ",", "--", "echo", "{nope}").code == 125
+    )
     assert (tmp_path / "log").read_text() == "precious\n"
 
 
@@ -256,14 +406,29 @@ def test_ctrl_c_ends_it_though_the_engine_is_away_or_a_list_does_not_come(shared
 
 
 def test_a_scripts_braces_are_its_own(shared, tmp_path):
-    (tmp_path / "job.sh").write_text('#!/bin/bash\nset -u\na=(1 2 3); echo "${#a[@]} ${#} {} {#} $1"; find . -maxdepth 0 -exec echo {} \\;\n')
+    (tmp_path / "job.sh").write_text(
+        '#!/bin/bash\nset -u\na=(1 2 3); echo "${#a[@]} ${#} {} {#} $1"; find . -maxdepth 0 -exec echo {} \\;\n'
+    )
     task = shared.submit("--items", "x", "--cwd", tmp_path, tmp_path / "job.sh", "--", "{}")
     assert shared.wait(task) == 0 and shared.ok("log", task) == "3 1 {} {#} x\n.\n"
 
 
 def test_the_engine_may_go_and_come_back_meanwhile(shared):
-    going = shared.begin("run", "--items", "a", "b", "--", "sh", "-c", 'echo "$1"; while ! test -e "/proc/self/cwd/$1"; do sleep 0.05; done', "sh", "{}")
-    wait_until(lambda: [one["counts"]["running"] for one in shared.json("list", "-n", "1")] == [2], what="two tasks that run")
+    going = shared.begin(
+        "run",
+        "--items",
+        "a",
+        "b",
+        "--",
+        "sh",
+        "-c",
+        'echo "$1"; while ! test -e "/proc/self/cwd/$1"; do sleep 0.05; done',
+        "sh",
+        "{}",
+    )
+    wait_until(
+        lambda: [one["counts"]["running"] for one in shared.json("list", "-n", "1")] == [2], what="two tasks that run"
+    )
     shared.ok("engine", "stop")
     shared.ok("engine", "start")
     for name in "ab":
@@ -284,10 +449,16 @@ def test_who_reads_no_more_ends_it(shared):
 
 
 def test_options_of_many_tasks_belong_to_many(shared):
-    for words, sentence in ((["--keep-order"], "belong to --each, --items or --array"), (["--max-fails", "3"], "belong to --each"),
-                            (["--resume", "--items", "a"], "say --key KEY"), (["--halt", "soon,success=1", "--items", "a"], "failures alone"),
-                            (["--columns", ","], "belong to --each FILE"), (["--link", "--items", "a"], "pairs the items of several"),
-                            (["--each", "-", "--each", "-"], "can be read once"), (["--skip-done", "1", "--array", "1-3"], "belongs to --each or --items")):
+    for words, sentence in (
+        (["--keep-order"], "belong to --each, --items or --array"),
+        (["--max-fails", "3"], "belong to --each"),
+        (["--resume", "--items", "a"], "say --key KEY"),
+        (["--halt", "soon,success=1", "--items", "a"], "failures alone"),
+        (["--columns", ","], "belong to --each FILE"),
+        (["--link", "--items", "a"], "pairs the items of several"),
+        (["--each", "-", "--each", "-"], "can be read once"),
+        (["--skip-done", "1", "--array", "1-3"], "belongs to --each or --items"),
+    ):
         refused = run(shared, *words, "--", "true")
         assert refused.code == 125 and sentence in refused.err, (words, refused)
 
@@ -295,7 +466,9 @@ def test_options_of_many_tasks_belong_to_many(shared):
 def test_names_with_newlines_come_from_find(shared, tmp_path):
     for name in ("plain", "two words", "a\nb", "-n"):
         (tmp_path / name).write_text(name)
-    found = subprocess.run(["find", tmp_path, "-type", "f", "-print0"], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["find", tmp_path, "-type", "f", "-print0"], capture_output=True, text=True, check=True
+    ).stdout
     done = run(shared, "--each", "-", "-0", "--", "cat", "{}", stdin=found)
     assert done.code == 0 and sorted(done.out) == sorted("plain" "two words" "a\nb" "-n"), done
     refused = run(shared, "--each", "-", "--", "cat", "{}", stdin="a\nb\0c\n")
@@ -332,7 +505,9 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
     assert shared.ok("log", task) == f"{script} word 1\n{script} word 2\n"
     shown = shared.show(task)
     assert (shown["name"], shown["needs"]["cpus"], shown["total"]) == ("other", 2, 2)
-    script.write_text('#!/bin/sh\n#SBATCH -c 1 --mem=200 -a 3\n#SBATCH --mail-type=END\necho "$SLURM_ARRAY_TASK_ID $SLURM_CPUS_PER_TASK"\n')
+    script.write_text(
+        '#!/bin/sh\n#SBATCH -c 1 --mem=200 -a 3\n#SBATCH --mail-type=END\necho "$SLURM_ARRAY_TASK_ID $SLURM_CPUS_PER_TASK"\n'
+    )
     done = shared.verb("submit", script)
     assert done.code == 0 and "-c as --cpus 1" in done.err and "left out: --mail-type=END" in done.err, done
     task = done.out.strip()
@@ -341,25 +516,38 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
     for words, file in (([], "theirs.txt"), (["--stdout", "mine.txt"], "mine.txt")):
         assert shared.wait(shared.submit(*words, script, cwd=tmp_path)) == 0
         assert (tmp_path / file).read_text() == "out\nerr\n"
-    for text, sentence in (("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"), ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
-                           ("", "is empty"), ("a\0b", "is no script"), ("1 2 3\n", "its first line does not begin with #!")):
+    for text, sentence in (
+        ("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"),
+        ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
+        ("", "is empty"),
+        ("a\0b", "is no script"),
+        ("1 2 3\n", "its first line does not begin with #!"),
+    ):
         script.write_text(text)
         refused = shared.verb("submit", script)
         assert refused.code == 2 and sentence in refused.err, refused
     refused = shared.verb("submit", "echo", "--", "true")
-    assert refused.code == 2 and "if it is the command, write it behind the dashes: hpcbatch submit -- echo true" in refused.err, refused
+    assert (
+        refused.code == 2
+        and "if it is the command, write it behind the dashes: hpcbatch submit -- echo true" in refused.err
+    ), refused
 
 
 def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
-    (tmp_path / "t.yaml").write_text("""
+    (tmp_path / "t.yaml").write_text(
+        """
 - {name: fit, after: [prepare], command: [fit, "{1}"], items: [[a b, c], [d, e]], cpus: 1, memory: 100M, time: 10m}
 - {name: prepare, command: [make, data]}
 - {command: [big], cpus: 5000}
-""")
+"""
+    )
     newest = [one["id"] for one in shared.json("list", "-n", "1")]
     told = shared.verb("submit", "--dry-run", "--file", tmp_path / "t.yaml")
     assert told.code == 2 and "task 1 (prepare): make data\n" in told.out, told
-    assert "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpus, 100M memory, 10m\n  fits local/" in told.out, told
+    assert (
+        "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpus, 100M memory, 10m\n  fits local/"
+        in told.out
+    ), told
     assert "never_fits" in told.out
     trial = json.loads(shared.ok("submit", "--dry-run", "--json", "--", "true"))
     assert trial["fits"] and trial["command"] == ["true"] and trial["tasks"] == 1
@@ -368,8 +556,10 @@ def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
 
 def test_what_was_left_out_before_counts_as_done_and_what_runs_is_waited_for(shared, tmp_path):
     items, gate = tmp_path / "items", tmp_path / "gate"
+
     def command(more=""):
         return ["--each", items, "--", "sh", "-c", f'case "$1" in bad*) exit 1;; esac; echo "ran $1"{more}', "sh", "{}"]
+
     items.write_text("a\nbad1\nbad2\nc\n")
     assert run(shared, *command()).code == 1
     items.write_text("a\nd\nbad2\nc\n")
@@ -384,7 +574,9 @@ def test_what_was_left_out_before_counts_as_done_and_what_runs_is_waited_for(sha
     assert f"{last} ran another command" in " ".join(fourth.err.split()), fourth
     held = shared.submit("--hold", *command())
     twice = run(shared, "--skip-done", held, *command())
-    assert twice.code == 125 and f"of {held} 4 have not ended yet, and would run twice" in " ".join(twice.err.split()), twice
+    assert twice.code == 125 and f"of {held} 4 have not ended yet, and would run twice" in " ".join(
+        twice.err.split()
+    ), twice
     shared.ok("cancel", held)
 
 

@@ -36,9 +36,18 @@ class Home(EngineAtHome):
     def tasks(self, commands, service, **more):
         self.submits += 1
         tasks = [{"command": command, "service": service} | more for command in commands]
-        return self.client.submit("tests", tasks, f"key {self.submits}", str(self.directory),
-                                  {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'python'}:{self.directory}", "PYTHONDONTWRITEBYTECODE": "1",
-                                   "HPCBATCH_HOME": str(self.home)})
+        return self.client.submit(
+            "tests",
+            tasks,
+            f"key {self.submits}",
+            str(self.directory),
+            {
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": f"{ROOT / 'python'}:{self.directory}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "HPCBATCH_HOME": str(self.home),
+            },
+        )
 
     def forked(self, code, modules=("json",), **service):
         """The id of one task that is this Python text."""
@@ -59,21 +68,41 @@ def home():
 
 
 def test_a_forked_task_is_a_task_like_any_other(home):
-    (home.directory / "script.py").write_text("import os, sys\nprint(__name__, __file__, sys.argv[1:], sys.path[0])\nsys.exit('no')\n")
-    (home.directory / "module.py").write_text("import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nraise ValueError('why not')\n")
-    code = "import os, sys, tempfile, json; print(json.dumps({'pid': os.getpid(), 'group': os.getpgid(0), 'parent': os.getppid()," \
-           " 'session': os.getsid(0), 'task': os.environ['HPCBATCH_TASK_ID'], 'tmp': tempfile.gettempdir(), 'cwd': os.getcwd()," \
-           " 'service': os.environ.get('HPCBATCH_SERVICE'), 'argv': sys.argv, 'name': open('/proc/self/comm').read(), 'stdin': sys.stdin.read(), 'fds': sorted(map(int, os.listdir('/proc/self/fd')))}))"
+    (home.directory / "script.py").write_text(
+        "import os, sys\nprint(__name__, __file__, sys.argv[1:], sys.path[0])\nsys.exit('no')\n"
+    )
+    (home.directory / "module.py").write_text(
+        "import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nraise ValueError('why not')\n"
+    )
+    code = (
+        "import os, sys, tempfile, json; print(json.dumps({'pid': os.getpid(), 'group': os.getpgid(0), 'parent': os.getppid(),"
+        " 'session': os.getsid(0), 'task': os.environ['HPCBATCH_TASK_ID'], 'tmp': tempfile.gettempdir(), 'cwd': os.getcwd(),"
+        " 'service': os.environ.get('HPCBATCH_SERVICE'), 'argv': sys.argv,"
+        " 'name': open('/proc/self/comm').read(), 'stdin': sys.stdin.read(), 'fds': sorted(map(int, os.listdir('/proc/self/fd')))}))"
+    )
     one, two, three, four, five = home.tasks(
-        [[PYTHON, "-c", code, "a b"], [PYTHON, "script.py", "x"], ["python3", "-m", "module", "y"], ["sh", "-c", "echo plain; exit 4"],
-         ["/no/such/program"]], fork("json"))
+        [
+            [PYTHON, "-c", code, "a b"],
+            [PYTHON, "script.py", "x"],
+            ["python3", "-m", "module", "y"],
+            ["sh", "-c", "echo plain; exit 4"],
+            ["/no/such/program"],
+        ],
+        fork("json"),
+    )
     assert home.wait(one, two, three, four, five) == 1
     import json
 
     said = json.loads(home.log(one))
-    assert said["pid"] == said["group"] and said["task"] == one and said["argv"] == ["-c", "a b"] and said["stdin"] == ""
+    assert (
+        said["pid"] == said["group"] and said["task"] == one and said["argv"] == ["-c", "a b"] and said["stdin"] == ""
+    )
     assert said["name"] == f"task {one}\n", "it was not forked"
-    assert said["tmp"].startswith("/tmp/hpcbatch-pilot-") and said["cwd"] == str(home.directory) and said["service"] is None
+    assert (
+        said["tmp"].startswith("/tmp/hpcbatch-pilot-")
+        and said["cwd"] == str(home.directory)
+        and said["service"] is None
+    )
     assert said["parent"] in home.pilot_pids()
     assert said["fds"][:3] == [0, 1, 2] and len(said["fds"]) == 4, "a descriptor of the service was left open"
     assert home.log(two) == f"__main__ {home.directory}/script.py ['x'] {home.directory}\n"
@@ -87,12 +116,23 @@ def test_a_forked_task_is_a_task_like_any_other(home):
 
 
 def test_a_forked_task_ends_as_any_python_does(home):
-    kept = "import atexit, sys, threading, time; print(open('/proc/self/comm').read(), end=''); kept = open('kept', 'w'); kept.write('flushed at the end');" \
-           " atexit.register(print, 'at exit'); threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()"
+    kept = (
+        "import atexit, sys, threading, time; print(open('/proc/self/comm').read(), end=''); kept = open('kept', 'w'); kept.write('flushed at the end');"
+        " atexit.register(print, 'at exit'); threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()"
+    )
     closed = "import sys; print('said'); sys.stdout.flush(); sys.stdout.close()"
     signals = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', 'grep SigIgn /proc/self/status']))"
-    ids = home.tasks([[PYTHON, "-c", kept], [PYTHON, "-c", closed], [PYTHON, "-c", "import sys; sys.exit(300)"], [PYTHON, "-c", signals],
-                      ["sh", "-c", "grep SigIgn /proc/self/status"], [PYTHON, "-c", "import os; os.kill(os.getpid(), 9)"]], fork("json"))
+    ids = home.tasks(
+        [
+            [PYTHON, "-c", kept],
+            [PYTHON, "-c", closed],
+            [PYTHON, "-c", "import sys; sys.exit(300)"],
+            [PYTHON, "-c", signals],
+            ["sh", "-c", "grep SigIgn /proc/self/status"],
+            [PYTHON, "-c", "import os; os.kill(os.getpid(), 9)"],
+        ],
+        fork("json"),
+    )
     home.wait(*ids)
     shown = [home.show(task) for task in ids]
     assert (home.directory / "kept").read_text() == "flushed at the end"
@@ -114,7 +154,8 @@ def test_what_imported_modules_do_at_the_end_is_done_at_the_end_of_each_task(hom
         "atexit.unregister(not_any_more)\n"
         "shared = tempfile.mkdtemp(dir='.')\n"
         "atexit.register(shutil.rmtree, shared)\n"
-        "kept = tempfile.TemporaryDirectory(dir='.')\n")
+        "kept = tempfile.TemporaryDirectory(dir='.')\n"
+    )
     code = "import wants, os; print(os.listdir(wants.shared), os.listdir(wants.kept.name))"
     service = fork("wants", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}"})
     tasks = [home.tasks([[PYTHON, "-c", f"import os; os.chdir('/'); {code}"]], service)[0] for _ in range(3)]
@@ -125,8 +166,12 @@ def test_what_imported_modules_do_at_the_end_is_done_at_the_end_of_each_task(hom
 def test_a_task_with_other_settings_of_python_gets_a_python_of_its_own(home):
     (home.directory / "lib").mkdir()
     (home.directory / "lib/mine.py").write_text("word = 'mine'\n")
-    ids = home.tasks([[PYTHON, "-c", "import mine; print(mine.word)"]], fork("json"), env={"PYTHONPATH": str(home.directory / "lib")})
-    ids += home.tasks([[PYTHON, "-u", "-c", "import sys; print(sys.stdout.line_buffering, sys.stdout.write_through)"]], fork("json"))
+    ids = home.tasks(
+        [[PYTHON, "-c", "import mine; print(mine.word)"]], fork("json"), env={"PYTHONPATH": str(home.directory / "lib")}
+    )
+    ids += home.tasks(
+        [[PYTHON, "-u", "-c", "import sys; print(sys.stdout.line_buffering, sys.stdout.write_through)"]], fork("json")
+    )
     assert home.wait(*ids) == 0
     assert home.log(ids[0]) == "mine\n"
     assert home.log(ids[1]) == "False True\n"
@@ -167,7 +212,9 @@ def test_limits_and_cancelling_hold_for_forked_tasks(home):
     slow = home.tasks([[PYTHON, "-c", "import time; time.sleep(600)"]], fork("json"), time="1s")[0]
     assert home.wait(slow) == 1
     assert home.show(slow)["failure"] == "time_task"
-    fat = home.tasks([[PYTHON, "-c", "import time; x = bytearray(400 << 20); time.sleep(600)"]], fork("json"), memory="100M")[0]
+    fat = home.tasks(
+        [[PYTHON, "-c", "import time; x = bytearray(400 << 20); time.sleep(600)"]], fork("json"), memory="100M"
+    )[0]
     assert home.wait(fat) == 1
     assert home.show(fat)["failure"] == "oom_task"
     children = "import os, subprocess, time; subprocess.Popen(['sleep', '6001']); os.fork() or time.sleep(6001); time.sleep(6001)"
@@ -224,15 +271,23 @@ def _slow(home):
         f"open({str(home.directory / 'begins')!r}, 'a').write('x')\n"
         f"while not os.path.exists({str(home.directory / 'gate')!r}):\n"
         "    try:\n        importlib.import_module('there_is_no_such_module')\n    except ImportError:\n        pass\n"
-        "    time.sleep(0.1)\n")
+        "    time.sleep(0.1)\n"
+    )
     return fork("slow")
 
 
 def test_a_service_that_takes_long_to_start_holds_no_cpu_up(home):
     waiting = home.tasks([[PYTHON, "-c", "print('served')"]] * 3, _slow(home))
-    wait_until(lambda: "its service warm is starting on pilot" in home.ok("explain", waiting[0]), 30, "the tasks to wait without a lease")
+    wait_until(
+        lambda: "its service warm is starting on pilot" in home.ok("explain", waiting[0]),
+        30,
+        "the tasks to wait without a lease",
+    )
     # Both of its cpus are others' meanwhile.
-    others = [home.submit("--", "sh", "-c", "while [ ! -e others ]; do sleep 0.02; done", cwd=home.directory) for _ in range(2)]
+    others = [
+        home.submit("--", "sh", "-c", "while [ ! -e others ]; do sleep 0.02; done", cwd=home.directory)
+        for _ in range(2)
+    ]
     wait_until(lambda: {home.show(task)["state"] for task in others} == {"running"}, 30, "others to have the room")
     assert {home.show(task)["state"] for task in waiting} == {"waiting"}
     (home.directory / "others").touch()
@@ -265,9 +320,21 @@ def test_a_service_is_started_while_what_goes_before_its_task_runs(home):
     first = [["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done"], [PYTHON, "-c", "print('served')"]]
     home.submits += 1
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "HPCBATCH_HOME": str(home.home)}
-    ids = home.client.submit("tests", [{"command": first[0]}, {"command": first[1], "service": service, "after_any": ["#1"],
-                                                               "environment": {**environment, "OWN": "of the service alone"}}],
-                             f"key {home.submits}", str(home.directory), environment)
+    ids = home.client.submit(
+        "tests",
+        [
+            {"command": first[0]},
+            {
+                "command": first[1],
+                "service": service,
+                "after_any": ["#1"],
+                "environment": {**environment, "OWN": "of the service alone"},
+            },
+        ],
+        f"key {home.submits}",
+        str(home.directory),
+        environment,
+    )
     (pid,) = wait_until(home.services, 30, "the service")
     gate.touch()
     assert home.wait(*ids) == 0
@@ -276,8 +343,12 @@ def test_a_service_is_started_while_what_goes_before_its_task_runs(home):
 
 def test_pilots_of_one_node_import_one_after_another():
     with Home(TWO_PILOTS) as home:
-        busy = {tag: home.submit("--tag", tag, "--", "sh", "-c", "while [ ! -e end ]; do sleep 0.02; done", cwd=home.directory)
-                for tag in ("one", "other")}
+        busy = {
+            tag: home.submit(
+                "--tag", tag, "--", "sh", "-c", "while [ ! -e end ]; do sleep 0.02; done", cwd=home.directory
+            )
+            for tag in ("one", "other")
+        }
         wait_until(lambda: home.status()["tasks"]["running"] == 2, 60, "two pilots")
         slow = _slow(home)
         waiting = [home.tasks([[PYTHON, "-c", "print('served')"]], slow, tags=[tag])[0] for tag in busy]
@@ -295,7 +366,8 @@ def test_pilots_of_one_node_import_one_after_another():
 def test_a_service_that_leaks_is_renewed(home):
     # It grows with each request: what its module registers runs in the service before each fork.
     (home.directory / "leaky.py").write_text(
-        "import os\nkept = []\nos.register_at_fork(before=lambda: kept.append(bytearray(8 << 20)))\n")
+        "import os\nkept = []\nos.register_at_fork(before=lambda: kept.append(bytearray(8 << 20)))\n"
+    )
     service = fork("leaky", memory="150M")
     ids = home.tasks([[PYTHON, "-c", "import time; time.sleep(0.05)"]] * 100, service)
     seen = set()
@@ -307,7 +379,9 @@ def test_a_service_that_leaks_is_renewed(home):
 
 def test_a_service_is_renewed_after_its_requests_and_ends_when_idle(home):
     service = fork("json", requests=10, idle="1s")
-    ids = home.tasks([[PYTHON, "-c", "import os; print(open(f'/proc/{os.getpid()}/stat').read().split()[0])"]] * 35, service)
+    ids = home.tasks(
+        [[PYTHON, "-c", "import os; print(open(f'/proc/{os.getpid()}/stat').read().split()[0])"]] * 35, service
+    )
     seen = set()
     while home.client.post("/v1/tasks/wait", {"ids": ids, "timeout": 0})["done"] is False:
         seen |= home.services()
@@ -335,8 +409,12 @@ def test_a_service_starts_itself_anew_when_what_it_has_loaded_changes(home):
 
 def test_a_pilot_that_has_the_service_is_asked_first():
     with Home(TWO_PILOTS) as home:
-        busy = {tag: home.submit("--tag", tag, "--", "sh", "-c", f"while [ ! -e end.{tag} ]; do sleep 0.02; done", cwd=home.directory)
-                for tag in ("one", "other")}
+        busy = {
+            tag: home.submit(
+                "--tag", tag, "--", "sh", "-c", f"while [ ! -e end.{tag} ]; do sleep 0.02; done", cwd=home.directory
+            )
+            for tag in ("one", "other")
+        }
         wait_until(lambda: home.status()["tasks"]["running"] == 2, 60, "two pilots")
         pilot = {tag: home.show(task)["pilot"] for tag, task in busy.items()}
         later, earlier = sorted(pilot, key=pilot.get, reverse=True)
@@ -360,9 +438,15 @@ def test_a_pilot_that_has_the_service_is_asked_first():
 
 
 def test_wrong_services_are_refused(home):
-    for service, words in (({"name": "x"}, "command is missing"), ({"command": ["y"]}, "name is missing"),
-                           ({"name": "a b", "command": ["y"]}, "without blanks"), ({"name": "x", "command": ["y"], "kind": "other"}, "must be 'fork' or"), ({"name": "x", "command": ["y"], "batch": 2}, "'kind': 'answer'"),
-                           ({"name": "x", "command": ["y"], "colour": "red"}, "no key of a service"), ("x", "must be an object")):
+    for service, words in (
+        ({"name": "x"}, "command is missing"),
+        ({"command": ["y"]}, "name is missing"),
+        ({"name": "a b", "command": ["y"]}, "without blanks"),
+        ({"name": "x", "command": ["y"], "kind": "other"}, "must be 'fork' or"),
+        ({"name": "x", "command": ["y"], "batch": 2}, "'kind': 'answer'"),
+        ({"name": "x", "command": ["y"], "colour": "red"}, "no key of a service"),
+        ("x", "must be an object"),
+    ):
         with pytest.raises(Exception, match=words):
             home.tasks([["true"]], service)
     with pytest.raises(Exception, match="without a 'container'"):

@@ -26,7 +26,10 @@ def trace(days, partition="gpu", seed=1):
         start = max(now, free[nodes - 1])
         free[:nodes] = [start + runs] * nodes
         hours, minutes = divmod(limit // 60, 60)
-        rows.append(f"{len(rows)}|run{len(rows)}|user{chance.randrange(9)}|{stamp(now)}|{stamp(start)}|{stamp(start + runs)}|{hours:02}:{minutes:02}:00|{nodes}|{partition}|{1000 - len(rows) // 100}")
+        rows.append(
+            f"{len(rows)}|run{len(rows)}|user{chance.randrange(9)}|{stamp(now)}|{stamp(start)}|"
+            f"{stamp(start + runs)}|{hours:02}:{minutes:02}:00|{nodes}|{partition}|{1000 - len(rows) // 100}"
+        )
     return "\n".join([TITLES, *rows]) + "\n"
 
 

@@ -64,25 +64,65 @@ def test_thousands_are_merged_as_a_tree(home):
     done = home.split("--merge-at-once", "5", "--merge", "cat {parts} > {out}", "--json", "--", *COPY)
     assert home.result.read_text() == lines(120)
     # 120 -> 24 -> 5 -> 1
-    assert json.loads(done.out) == {"result": str(home.result), "parts": 120, "cut_in_two": 0, "merges": 24 + 5 + 1, "failed": []}
+    assert json.loads(done.out) == {
+        "result": str(home.result),
+        "parts": 120,
+        "cut_in_two": 0,
+        "merges": 24 + 5 + 1,
+        "failed": [],
+    }
 
 
 def test_bytes_and_lists_and_what_every_part_gets(home):
     paths = home.data_set(10)
     (home.directory / "more.list").write_text(f"{paths[0]}\n")
     size = len("line 0\n")
-    home.split("--files-per-task", "100", "--bytes-per-task", str(3 * size), "--reuse", str(home.directory / "more.list"), "--keep-parts",
-               "--merge", "cat {parts} > {out}", "--", "sh", "-c", 'while IFS= read -r f; do cat "$f"; done < {list} > {out}; cat "$@" >> {out}', "sh", "{reuse}")
-    assert home.result.read_text() == "".join(lines(10)[at * size : (at + 3) * size] + "line 0\n" for at in range(0, 10, 3))
+    home.split(
+        "--files-per-task",
+        "100",
+        "--bytes-per-task",
+        str(3 * size),
+        "--reuse",
+        str(home.directory / "more.list"),
+        "--keep-parts",
+        "--merge",
+        "cat {parts} > {out}",
+        "--",
+        "sh",
+        "-c",
+        'while IFS= read -r f; do cat "$f"; done < {list} > {out}; cat "$@" >> {out}',
+        "sh",
+        "{reuse}",
+    )
+    assert home.result.read_text() == "".join(
+        lines(10)[at * size : (at + 3) * size] + "line 0\n" for at in range(0, 10, 3)
+    )
     assert sorted(path.name for path in (home.directory / "result.parts").iterdir() if path.suffix != ".list") == [
-        "000001", "000002", "000003", "000004", "split.json"]
+        "000001",
+        "000002",
+        "000003",
+        "000004",
+        "split.json",
+    ]
 
 
 def test_what_is_too_large_is_cut_in_two(home):
     home.data_set(8)
     # More than two files take too long.
     greedy = ["sh", "-c", 'out=$1; shift; [ $# -gt 2 ] && sleep 100; cat "$@" > "$out"', "sh", "{out}", "{files}"]
-    done = home.split("--files-per-task", "8", "--time", "1s", "--retries", "0", "--merge", "cat {parts} > {out}", "--json", "--", *greedy)
+    done = home.split(
+        "--files-per-task",
+        "8",
+        "--time",
+        "1s",
+        "--retries",
+        "0",
+        "--merge",
+        "cat {parts} > {out}",
+        "--json",
+        "--",
+        *greedy,
+    )
     assert home.result.read_text() == lines(8)
     assert json.loads(done.out)["cut_in_two"] == 3 and "it is cut in two" in done.err
 
@@ -90,10 +130,19 @@ def test_what_is_too_large_is_cut_in_two(home):
 def test_a_part_that_fails_keeps_all_back_and_is_gone_on_with(home):
     paths = home.data_set(6)
     flag = home.directory / "flag"
-    moody = ["sh", "-c", f'out=$1; shift; grep -q "line 3" "$@" && [ ! -e {flag} ] && exit 7; cat "$@" > "$out"', "sh", "{out}", "{files}"]
+    moody = [
+        "sh",
+        "-c",
+        f'out=$1; shift; grep -q "line 3" "$@" && [ ! -e {flag} ] && exit 7; cat "$@" > "$out"',
+        "sh",
+        "{out}",
+        "{files}",
+    ]
     words = ("--files-per-task", "2", "--retries", "0", "--merge", "cat {parts} > {out}", "--", *moody)
     done = home.split(*words, code=1)
-    assert not home.result.exists() and "1 of 3 parts failed, and nothing is merged" in done.err and "exit 7" in done.err
+    assert (
+        not home.result.exists() and "1 of 3 parts failed, and nothing is merged" in done.err and "exit 7" in done.err
+    )
     flag.touch()
     before = home.tasks()
     home.ok("retry", *[word for word in done.err.split("`hpcbatch retry ")[1].split("`")[0].split()])
@@ -108,8 +157,25 @@ def test_a_part_that_fails_keeps_all_back_and_is_gone_on_with(home):
 def test_it_goes_on_where_it_was_interrupted_and_not_with_other_files(home):
     paths = home.data_set(4)
     gate = home.directory / "gate"
-    patient = ["sh", "-c", f'out=$1; shift; until [ -e {gate} ]; do sleep 0.05; done; cat "$@" > "$out"', "sh", "{out}", "{files}"]
-    words = ("split", "--inputs", str(home.directory / "data.list"), "--result", str(home.result), "--merge", "cat {parts} > {out}", "--", *patient)
+    patient = [
+        "sh",
+        "-c",
+        f'out=$1; shift; until [ -e {gate} ]; do sleep 0.05; done; cat "$@" > "$out"',
+        "sh",
+        "{out}",
+        "{files}",
+    ]
+    words = (
+        "split",
+        "--inputs",
+        str(home.directory / "data.list"),
+        "--result",
+        str(home.result),
+        "--merge",
+        "cat {parts} > {out}",
+        "--",
+        *patient,
+    )
     begun = home.begin(*words)
     wait_until(lambda: (home.directory / "result.parts/split.json").exists() and len(home.tasks()) == 4)
     begun.send_signal(signal.SIGINT)
@@ -127,9 +193,26 @@ def test_it_goes_on_where_it_was_interrupted_and_not_with_other_files(home):
 def test_the_engine_may_go_away_meanwhile(home):
     home.data_set(4)
     gate = home.directory / "gate"
-    patient = ["sh", "-c", f'out=$1; shift; until [ -e {gate} ]; do sleep 0.05; done; cat "$@" > "$out"', "sh", "{out}", "{files}"]
+    patient = [
+        "sh",
+        "-c",
+        f'out=$1; shift; until [ -e {gate} ]; do sleep 0.05; done; cat "$@" > "$out"',
+        "sh",
+        "{out}",
+        "{files}",
+    ]
     home.ok("engine", "start")
-    begun = home.begin("split", "--inputs", str(home.directory / "data.list"), "--result", str(home.result), "--merge", "cat {parts} > {out}", "--", *patient)
+    begun = home.begin(
+        "split",
+        "--inputs",
+        str(home.directory / "data.list"),
+        "--result",
+        str(home.result),
+        "--merge",
+        "cat {parts} > {out}",
+        "--",
+        *patient,
+    )
     wait_until(lambda: len(home.tasks()) == 4)
     home.kill_engine()
     home.ok("engine", "start")
@@ -146,17 +229,19 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_begun(home):
     full = home.directory / "full"
     full.mkdir()
     (full / "precious").touch()
-    for words, said in ((["--result", result, "--", "true"], "say what is split"),
-                        (["--inputs", data, "--result", result, "--", "cat", "{files}"], "no {out}"),
-                        (["--inputs", data, "--result", result, "--", "cat", "{out}"], "names no part"),
-                        (["--inputs", data, "--result", result, "--merge", "cat {parts}", "--", *COPY], "--merge needs"),
-                        (["--inputs", str(home.directory / "empty.list"), "--result", result, "--", *COPY], "has no items"),
-                        (["--inputs", "/no/such", "--result", result, "--", *COPY], "/no/such"),
-                        (["--inputs", data, "--result", result, "--files-per-task", "0", "--", *COPY], "files-per-task"),
-                        (["--inputs", data, "--result", result, "--parts", str(full), "--", *COPY], "no split's folder"),
-                        (["--inputs", data, "--result", result, "--pieces", "4", "--", *COPY], "belong to --recording"),
-                        (["--inputs", data, "--result", result, "--tool", "command"], "does not say how it is split"),
-                        (["--recording", data, "--pieces", "2", "--result", result, "--", *COPY], "say --tool NAME")):
+    for words, said in (
+        (["--result", result, "--", "true"], "say what is split"),
+        (["--inputs", data, "--result", result, "--", "cat", "{files}"], "no {out}"),
+        (["--inputs", data, "--result", result, "--", "cat", "{out}"], "names no part"),
+        (["--inputs", data, "--result", result, "--merge", "cat {parts}", "--", *COPY], "--merge needs"),
+        (["--inputs", str(home.directory / "empty.list"), "--result", result, "--", *COPY], "has no items"),
+        (["--inputs", "/no/such", "--result", result, "--", *COPY], "/no/such"),
+        (["--inputs", data, "--result", result, "--files-per-task", "0", "--", *COPY], "files-per-task"),
+        (["--inputs", data, "--result", result, "--parts", str(full), "--", *COPY], "no split's folder"),
+        (["--inputs", data, "--result", result, "--pieces", "4", "--", *COPY], "belong to --recording"),
+        (["--inputs", data, "--result", result, "--tool", "command"], "does not say how it is split"),
+        (["--recording", data, "--pieces", "2", "--result", result, "--", *COPY], "say --tool NAME"),
+    ):
         done = home.verb("split", *words)
         assert done.code == 2 and said in done.err, (words, done.err)
     (home.directory / "data.list").write_text(f"{home.directory}/gone\n")
@@ -191,7 +276,8 @@ command: [sh, -c, 'from=$0; to=$1; out=$2; shift 2; cat "$@" | sed -n "$from,$to
 inputs: {parts: {type: files, description: Parts}}
 outputs: {merged: {file: merged}}
 command: [sh, -c, 'cat "$@" > "$0"', "{merged}", "{parts}"]
-"""}
+""",
+}
 
 
 def test_a_tool_says_how_it_is_split(home):
@@ -210,4 +296,9 @@ def test_a_tool_says_how_it_is_split(home):
         home.ok("split", "--tool", "upper", "--recording", tape, *words, "--result", home.result)
         assert home.result.read_text() == lines(100).upper(), words
     # One recording is one file, and a tool that says nothing is asked for it.
-    assert "has no parameter" in home.verb("split", "--tool", "upper", "--param", "x=1", "--recording", tape, "--pieces", "2", "--result", home.result).err
+    assert (
+        "has no parameter"
+        in home.verb(
+            "split", "--tool", "upper", "--param", "x=1", "--recording", tape, "--pieces", "2", "--result", home.result
+        ).err
+    )

@@ -24,7 +24,9 @@ def sweep(shared):
     """(id, items) of 300 tasks of which those whose item ends with 7 fail, and one with 9 by a signal."""
     items = [f"part {i}.bam" for i in range(1, 301)]
     script = 'case "$1" in *7.bam) echo "cannot read $1" >&2; exit 3;; "part 9.bam") kill -9 $$;; esac'
-    task = shared.submit("--name", "sweep", "--each", "-", "--", "sh", "-c", script, "fit", "{}", stdin="\n".join(items) + "\n")
+    task = shared.submit(
+        "--name", "sweep", "--each", "-", "--", "sh", "-c", script, "fit", "{}", stdin="\n".join(items) + "\n"
+    )
     assert shared.wait(task) == 1
     return task, items
 
@@ -81,7 +83,11 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert {one["item"] for one in listed} == {item for n, item in enumerate(items, 1) if n % 10 == 7 or n == 9}
     assert "  part 7.bam  " in shared.ok("list", task, "--state", "failed", "--all")
     told = shared.ok("explain", task)
-    assert re.search(r"^  the first started \S+ after the submit, half of those that ran had started after \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
+    assert re.search(
+        r"^  the first started \S+ after the submit, half of those that ran had started after \S+; the last ended \S+ later.*: \S+ at a time$",
+        told,
+        re.M,
+    ), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
     assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
 
@@ -118,8 +124,14 @@ def test_an_item_that_nothing_uses_is_told(shared):
 
 def on_a_terminal(shared, *words):
     """What a terminal of 80 columns is sent, standard error too."""
-    done = subprocess.run(["script", "-qec", shlex.join([shared.program, *words]), "/dev/null"], env=shared.env, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["script", "-qec", shlex.join([shared.program, *words]), "/dev/null"],
+        env=shared.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return done.stdout.replace("\r", "").splitlines()
 
 
@@ -130,7 +142,11 @@ def without_quotes(lines):
 
 def test_a_terminal_cuts_no_word(shared, sweep):
     task, _ = sweep
-    for words in (("explain", task), ("list", "--state", "nonsense"), ("submit", "--file", "/nowhere/tasks.yaml", "--cpus", "none")):
+    for words in (
+        ("explain", task),
+        ("list", "--state", "nonsense"),
+        ("submit", "--file", "/nowhere/tasks.yaml", "--cpus", "none"),
+    ):
         lines = without_quotes(on_a_terminal(shared, *words))
         assert lines and max(map(len, lines)) <= 80, lines
     told = without_quotes(shared.ok("explain", task).splitlines())
@@ -180,7 +196,9 @@ def test_the_end_of_a_wait_says_what_to_type_next(shared, sweep):
 
 def test_what_failed_is_retried_with_more(shared):
     fill = "import sys; kept = bytearray(150 << 20) if sys.argv[1] == 'large' else None; print(sys.argv[1])"
-    task = shared.submit("--mem", "100M", "--each", "-", "--", "/usr/bin/python3", "-c", fill, "{}", stdin="small\nlarge\nsmall\n")
+    task = shared.submit(
+        "--mem", "100M", "--each", "-", "--", "/usr/bin/python3", "-c", fill, "{}", stdin="small\nlarge\nsmall\n"
+    )
     assert shared.wait(task) == 1
     assert shared.json("explain", task)[0]["failures"][0]["failure"] == "oom_task"
     refused = shared.verb("retry", task, "--cpus", "100000")
@@ -194,7 +212,14 @@ def test_what_failed_is_retried_with_more(shared):
 
 
 def test_of_many_ways_to_fail_one_is_retried_and_read(shared):
-    task = shared.submit("--array", "1-4", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX = 4 || exit 3; kill -9 $$')
+    task = shared.submit(
+        "--array",
+        "1-4",
+        "--",
+        "sh",
+        "-c",
+        'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX = 4 || exit 3; kill -9 $$',
+    )
     assert shared.wait(task) == 1
     assert shared.ok("log", task, "--failure", "tool_signal") == "did 4\n"
     assert shared.ok("log", task, "--failure", "oom_task") == ""
@@ -206,7 +231,9 @@ def test_of_many_ways_to_fail_one_is_retried_and_read(shared):
 
 
 def test_what_ended_with_one_exit_code_is_listed_read_and_retried(shared):
-    task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; exit $((HPCBATCH_TASK_INDEX % 3))')
+    task = shared.submit(
+        "--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; exit $((HPCBATCH_TASK_INDEX % 3))'
+    )
     other = shared.submit("--", "sh", "-c", "exit 5")
     assert shared.wait(task) == 1 and shared.wait(other) == 1
     assert [line["id"] for line in shared.json("list", task, "--failure", "exit:2")] == [f"{task}.5", f"{task}.2"]
@@ -216,8 +243,12 @@ def test_what_ended_with_one_exit_code_is_listed_read_and_retried(shared):
     assert shared.ok("retry", task, "--failure", "exit:2") == "2 tasks queued again\n"
     assert shared.wait(task) == 1
     assert [shared.show(f"{task}.{i}")["attempt"] for i in range(1, 7)] == [1, 2, 1, 1, 2, 1]
-    for wrong, sentence in (("exit 3", "did you mean 'exit:3'?"), ("exit:0", "is not a failure"), ("exit:300", "is not a failure"),
-                            ("exit code 3", "did you mean 'exit:3'?")):
+    for wrong, sentence in (
+        ("exit 3", "did you mean 'exit:3'?"),
+        ("exit:0", "is not a failure"),
+        ("exit:300", "is not a failure"),
+        ("exit code 3", "did you mean 'exit:3'?"),
+    ):
         refused = shared.verb("list", task, "--failure", wrong)
         assert refused.code == 2 and sentence in refused.err, refused
 
@@ -265,7 +296,9 @@ def test_a_wait_ends_where_the_task_first_ran(shared):
 
 
 def test_a_retry_of_what_could_not_start_again_is_refused(shared, tmp_path):
-    cause = shared.submit("--array", "1-2", "--", "sh", "-c", f"test -e {tmp_path}/there || test $HPCBATCH_TASK_INDEX = 1")
+    cause = shared.submit(
+        "--array", "1-2", "--", "sh", "-c", f"test -e {tmp_path}/there || test $HPCBATCH_TASK_INDEX = 1"
+    )
     waiting = shared.submit("--after", cause, "--", "true")
     behind = shared.submit("--after", waiting, "--", "true")
     each = shared.submit("--after-each", cause, "--array", "1-2", "--", "true")
@@ -273,24 +306,39 @@ def test_a_retry_of_what_could_not_start_again_is_refused(shared, tmp_path):
     assert shared.wait(behind) == 1
     for task, on in ((waiting, cause), (each, cause), (f"{each}.2", cause), (behind, waiting)):
         refused = shared.verb("retry", task)
-        assert refused.code == 2 and f"waits for {on}, which did not end well because of {cause}.2 (tool_failed)" in refused.err, refused
+        assert (
+            refused.code == 2
+            and f"waits for {on}, which did not end well because of {cause}.2 (tool_failed)" in refused.err
+        ), refused
     (tmp_path / "there").touch()
     assert shared.ok("retry", cause, waiting).startswith("2 tasks queued again, and 2 that")
     assert shared.wait(cause, waiting, each) == 0
 
 
 def test_a_retry_with_more_says_whom_else_that_changes(shared):
-    task = shared.submit("--array", "1-40%1", "--mem", "50M", "--", "sh", "-c", "test $HPCBATCH_TASK_INDEX != 1 || exit 1; sleep 60")
-    wait_until(lambda: shared.show(task)["counts"]["running"] == 1 and shared.show(task)["counts"]["failed"] == 1, what="the failed one")
-    assert shared.ok("retry", task, "--failed", "--mem", "60M").startswith("1 task queued again; 38 tasks of it that wait ask for that now, too")
+    task = shared.submit(
+        "--array", "1-40%1", "--mem", "50M", "--", "sh", "-c", "test $HPCBATCH_TASK_INDEX != 1 || exit 1; sleep 60"
+    )
+    wait_until(
+        lambda: shared.show(task)["counts"]["running"] == 1 and shared.show(task)["counts"]["failed"] == 1,
+        what="the failed one",
+    )
+    assert shared.ok("retry", task, "--failed", "--mem", "60M").startswith(
+        "1 task queued again; 38 tasks of it that wait ask for that now, too"
+    )
     shared.ok("cancel", task)
     ways = shared.submit("--mem", "50M", "--array", "1-3", "--", "sh", "-c", "exit $HPCBATCH_TASK_INDEX")
     assert shared.wait(ways) == 1
-    assert shared.ok("retry", ways, "--failure", "exit:3", "--mem", "60M") == "1 task queued again; so would 2 that are not retried now\n"
+    assert (
+        shared.ok("retry", ways, "--failure", "exit:3", "--mem", "60M")
+        == "1 task queued again; so would 2 that are not retried now\n"
+    )
 
 
 def test_the_log_of_a_range_has_what_was_asked_for(shared):
-    task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX -gt 3')
+    task = shared.submit(
+        "--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX -gt 3'
+    )
     assert shared.wait(task) == 1
     assert shared.ok("log", f"{task}.2-5") == "did 2\ndid 3\ndid 4\ndid 5\n"
     assert shared.ok("log", f"{task}.2-5", "--failed") == "did 2\ndid 3\n"
@@ -308,7 +356,11 @@ def test_what_waits_has_no_log_and_is_told_by_its_neighbours(shared):
     assert shared.ok("log", f"{task}.1-300") == "" and shared.ok("log", f"{task}.7") == ""
     shared.ok("cancel", f"{task}.100-199")
     lines = [line.split()[:3] for line in shared.ok("list", task).splitlines()[1:]]
-    assert lines == [[f"{task}.200-300", "held", "101"], [f"{task}.100-199", "cancelled", "100"], [f"{task}.1-99", "held", "99"]]
+    assert lines == [
+        [f"{task}.200-300", "held", "101"],
+        [f"{task}.100-199", "cancelled", "100"],
+        [f"{task}.1-99", "held", "99"],
+    ]
     unknown = shared.verb("list", task, "99999", "-n", "1")
     assert unknown.code == 2 and "there is no task 99999" in unknown.err
     cut = shared.verb("list", task, "-n", "1")
@@ -342,7 +394,9 @@ def test_an_item_is_one_argument_whatever_it_holds(shared):
     assert shared.wait(task) == 0
     assert [shared.ok("log", f"{task}.{i + 1}") for i in range(len(items))] == [f"{item}|" for item in items]
     refused = shared.verb(*each, "bash", "-euc", "echo {}", stdin=text)
-    assert refused.code == 2 and "which would run what an item holds" in refused.err and "$HPCBATCH_ITEM" in refused.err, refused
+    assert (
+        refused.code == 2 and "which would run what an item holds" in refused.err and "$HPCBATCH_ITEM" in refused.err
+    ), refused
     for right in (["sh", "-c", 'printf "%s|" "$1"', "sh", "{}"], ["sh", "-c", 'printf "%s|" "$HPCBATCH_ITEM"']):
         task = shared.submit(*each[1:], *right, stdin=text)
         assert shared.wait(task) == 0
@@ -353,8 +407,18 @@ def test_parts_of_an_item_stand_in_commands_and_paths(shared, tmp_path):
     (tmp_path / "in").mkdir()
     for name in ("a.wav", "b.c.wav"):
         (tmp_path / "in" / name).write_text(name)
-    task = shared.submit("--each", "-", "--stdout", f"{tmp_path}/{{/.}}.{{#}}.txt", "--", "echo", "{/}", "{.}", "{#}",
-                         stdin=f"{tmp_path}/in/a.wav\n{tmp_path}/in/b.c.wav\n")
+    task = shared.submit(
+        "--each",
+        "-",
+        "--stdout",
+        f"{tmp_path}/{{/.}}.{{#}}.txt",
+        "--",
+        "echo",
+        "{/}",
+        "{.}",
+        "{#}",
+        stdin=f"{tmp_path}/in/a.wav\n{tmp_path}/in/b.c.wav\n",
+    )
     assert shared.wait(task) == 0, shared.ok("explain", task)
     assert (tmp_path / "a.1.txt").read_text() == f"a.wav {tmp_path}/in/a 1\n"
     assert (tmp_path / "b.c.2.txt").read_text() == f"b.c.wav {tmp_path}/in/b.c 2\n"
@@ -370,10 +434,15 @@ def test_the_log_of_all_is_in_their_order(shared, sweep):
     lines = shared.submit("--array", "1-12", "--", "sh", "-c", "echo first $HPCBATCH_TASK_INDEX; printf 'last'")
     assert shared.wait(lines) == 0
     assert shared.ok("log", lines) == "".join(f"first {i}\nlast" for i in range(1, 13))
-    assert shared.ok("log", f"{lines}.3-4", "--prefix") == f"{lines}.3: first 3\n{lines}.3: last\n{lines}.4: first 4\n{lines}.4: last\n"
+    assert (
+        shared.ok("log", f"{lines}.3-4", "--prefix")
+        == f"{lines}.3: first 3\n{lines}.3: last\n{lines}.4: first 4\n{lines}.4: last\n"
+    )
     assert shared.ok("log", lines, "--tail", "1", "--prefix") == "".join(f"{lines}.{i}: last\n" for i in range(1, 13))
     pieces = [piece for piece in shared.json("log", lines, "--stdout")]
-    assert [(piece["id"], piece["text"]) for piece in pieces] == [(f"{lines}.{i}", f"first {i}\nlast") for i in range(1, 13)]
+    assert [(piece["id"], piece["text"]) for piece in pieces] == [
+        (f"{lines}.{i}", f"first {i}\nlast") for i in range(1, 13)
+    ]
     long = shared.submit("--", "sh", "-c", "seq 100000")
     assert shared.wait(long) == 0
     assert shared.ok("log", long, "--tail", "3") == "99998\n99999\n100000\n"
@@ -390,7 +459,14 @@ def test_a_submit_that_waits_exits_as_a_wait(shared):
 
 
 def test_a_submission_is_followed_until_all_have_ended(shared, tmp_path):
-    task = shared.submit("--array", "1-6", "--", "sh", "-c", f'n=$HPCBATCH_TASK_INDEX; while test $n -gt 3 -a ! -e {tmp_path}/go; do sleep 0.05; done; echo "did $n"; test $n != 5')
+    task = shared.submit(
+        "--array",
+        "1-6",
+        "--",
+        "sh",
+        "-c",
+        f'n=$HPCBATCH_TASK_INDEX; while test $n -gt 3 -a ! -e {tmp_path}/go; do sleep 0.05; done; echo "did $n"; test $n != 5',
+    )
     follow = shared.begin("log", "-f", task)
     first = {follow.stdout.readline() for _ in range(3)}
     assert first == {"did 1\n", "did 2\n", "did 3\n"}
@@ -404,7 +480,11 @@ def test_what_is_named_twice_is_told_once(shared):
     pair = shared.submit("--array", "1-2", "--", "sh", "-c", "echo $HPCBATCH_TASK_INDEX")
     one = shared.submit("--", "echo", "one")
     assert shared.wait(pair, one) == 0
-    for words in [(f"{pair}-{one}", pair), (pair, one, f"{pair}.2"), (one, f"{pair}.1-2", f"{pair}.2", f"{pair}.1", one)]:
+    for words in [
+        (f"{pair}-{one}", pair),
+        (pair, one, f"{pair}.2"),
+        (one, f"{pair}.1-2", f"{pair}.2", f"{pair}.1", one),
+    ]:
         assert sorted(shared.ok("log", *words).split()) == ["1", "2", "one"], words
         assert shared.json("wait", "--timeout", "0", *words)[0]["total"] == 3, words
         assert "3 done" in shared.ok("explain", *words), words
@@ -413,8 +493,10 @@ def test_what_is_named_twice_is_told_once(shared):
 
 
 def test_a_range_is_cancelled_as_a_whole(shared, tmp_path):
-    (tmp_path / "tasks.toml").write_text('[[tasks]]\nname = "p"\nhold = true\nitems = ["a", "b"]\ncommand = ["echo", "{}"]\n'
-                                         '[[tasks]]\nafter = ["p"]\ncommand = ["echo"]\n')
+    (tmp_path / "tasks.toml").write_text(
+        '[[tasks]]\nname = "p"\nhold = true\nitems = ["a", "b"]\ncommand = ["echo", "{}"]\n'
+        '[[tasks]]\nafter = ["p"]\ncommand = ["echo"]\n'
+    )
     whole = shared.submit("--file", tmp_path / "tasks.toml")
     assert shared.ok("cancel", whole) == "3 tasks cancelled\n"
     assert {task["state"] for task in shared.json("list", whole)} == {"cancelled"}

@@ -48,8 +48,20 @@ def with_tool(home):
 def use(home, *words):
     folder = home.directory / "results"
     folder.mkdir(exist_ok=True)
-    return home.submit("--tool", "double", "--input", f"input={home.directory}/in", "--output", f"first={folder}/a",
-                       "--output", f"second={folder}/b", *words), folder
+    return (
+        home.submit(
+            "--tool",
+            "double",
+            "--input",
+            f"input={home.directory}/in",
+            "--output",
+            f"first={folder}/a",
+            "--output",
+            f"second={folder}/b",
+            *words,
+        ),
+        folder,
+    )
 
 
 def test_the_tools_that_are_shipped(home):
@@ -97,9 +109,21 @@ def test_an_optional_output_may_be_left_out(with_tool, forget, made):
 
 def test_what_a_tool_does_not_take_is_refused(with_tool):
     folder = with_tool.directory
-    good = ["--tool", "double", "--input", f"input={folder}/in", "--output", f"first={folder}/a", "--output", f"second={folder}/b"]
-    for words, named in ((["--param", "wrod=x"], "wrod"), (["--input", f"other={folder}/in"], "other"),
-                         (["--output", f"third={folder}/c"], "third")):
+    good = [
+        "--tool",
+        "double",
+        "--input",
+        f"input={folder}/in",
+        "--output",
+        f"first={folder}/a",
+        "--output",
+        f"second={folder}/b",
+    ]
+    for words, named in (
+        (["--param", "wrod=x"], "wrod"),
+        (["--input", f"other={folder}/in"], "other"),
+        (["--output", f"third={folder}/c"], "third"),
+    ):
         result = with_tool.verb("submit", *good, *words)
         assert result.code == 2 and named in result.err and result.out == "", result
     missing = with_tool.verb("submit", "--tool", "double", "--input", f"input={folder}/none", *good[4:])
@@ -125,18 +149,35 @@ def test_a_bad_tool_file_is_named_with_its_line(with_tool):
 def test_a_plugin_of_a_third_party(tmp_path):
     """Built against the installed package, dropped into its folder, and run: it asks for time by its input's size."""
     prefix, build = tmp_path / "prefix", tmp_path / "build"
-    for words in (["--install", ROOT / "build/release", "--prefix", prefix],
-                  ["-S", ROOT / "tests/third_party/project", "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-                   f"-DCMAKE_INSTALL_PREFIX={prefix}"],
-                  ["--build", build], ["--install", build]):
+    for words in (
+        ["--install", ROOT / "build/release", "--prefix", prefix],
+        [
+            "-S",
+            ROOT / "tests/third_party/project",
+            "-B",
+            build,
+            "-G",
+            "Ninja",
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        ],
+        ["--build", build],
+        ["--install", build],
+    ):
         done = subprocess.run(["cmake", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     with EngineAtHome(prefix=prefix) as home:
         assert home.ok("run", "--", "echo", "installed") == "installed\n"
         for size, seconds in ((500, 60), (36_000_000, 420)):
             (home.directory / "in").write_bytes(b"x" * size)
-            task = home.submit("--tool", "copy_by_size", "--input", f"input={home.directory}/in",
-                               "--output", f"copy={home.directory}/out")
+            task = home.submit(
+                "--tool",
+                "copy_by_size",
+                "--input",
+                f"input={home.directory}/in",
+                "--output",
+                f"copy={home.directory}/out",
+            )
             assert home.wait(task) == 0, home.show(task)
             assert home.show(task)["needs"]["time"] == seconds
             assert os.path.getsize(home.directory / "out") == size

@@ -31,6 +31,7 @@ def output(shared, task):
 
 # --- Arrays and files of tasks ---
 
+
 def test_an_array_with_a_step(shared, folder):
     array = shared.submit("--array", "1-10:3", "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {folder}/ran")
     assert shared.wait(array) == 0
@@ -87,17 +88,28 @@ def test_pages_of_a_list(shared):
         assert 0 < len(page) <= 3
         seen, before = seen + [id for line in page for id in ids_of(line)], page[-1]
     shared.ok("cancel", held)
-    assert seen[:18] == [*(f"{held}.{n}" for n in range(9, 0, -1)), *(f"{second}.{n}" for n in (4, 3, 2, 1)), *(f"{first}.{n}" for n in (5, 4, 3, 2, 1))]
+    assert seen[:18] == [
+        *(f"{held}.{n}" for n in range(9, 0, -1)),
+        *(f"{second}.{n}" for n in (4, 3, 2, 1)),
+        *(f"{first}.{n}" for n in (5, 4, 3, 2, 1)),
+    ]
 
 
 def test_files_of_tasks(shared, folder):
-    (folder / "tasks.jsonl").write_text('{"command": ["echo", "one"], "name": "first"}\n'
-                                        '{"command": ["sh", "-c", "echo $V"], "env": {"V": "two"}}\n')
-    (folder / "tasks.yaml").write_text("tasks:\n  - {command: [echo, three], cpus: 1, memory: 100M}\n"
-                                       "  - command: [sh, -c, 'echo $HPCBATCH_TASK_INDEX']\n    array: 5-6\n")
-    (folder / "tasks.toml").write_text('[[tasks]]\nname = "last"\nafter = ["first"]\ncommand = ["echo", "{}"]\nitems = [0.10, "b"]\n'
-                                       '[[tasks]]\nname = "first"\ncommand = ["false"]\n')
-    ids = [[one["id"] for one in shared.json("submit", "--file", folder / name)] for name in ("tasks.jsonl", "tasks.yaml")]
+    (folder / "tasks.jsonl").write_text(
+        '{"command": ["echo", "one"], "name": "first"}\n' '{"command": ["sh", "-c", "echo $V"], "env": {"V": "two"}}\n'
+    )
+    (folder / "tasks.yaml").write_text(
+        "tasks:\n  - {command: [echo, three], cpus: 1, memory: 100M}\n"
+        "  - command: [sh, -c, 'echo $HPCBATCH_TASK_INDEX']\n    array: 5-6\n"
+    )
+    (folder / "tasks.toml").write_text(
+        '[[tasks]]\nname = "last"\nafter = ["first"]\ncommand = ["echo", "{}"]\nitems = [0.10, "b"]\n'
+        '[[tasks]]\nname = "first"\ncommand = ["false"]\n'
+    )
+    ids = [
+        [one["id"] for one in shared.json("submit", "--file", folder / name)] for name in ("tasks.jsonl", "tasks.yaml")
+    ]
     assert [len(each) for each in ids] == [2, 2]
     assert shared.wait(*ids[0], *ids[1]) == 0
     assert [output(shared, task) for task in ids[0]] == ["one\n", "two\n"]
@@ -131,6 +143,7 @@ def test_a_bad_file_of_tasks_queues_nothing_and_names_the_line(shared, folder):
 
 # --- Looking ---
 
+
 def test_an_output_replaces_a_file_or_nothing(shared, folder):
     os.mkfifo(folder / "fifo")
     # A device is refused alike; /dev/null itself would be lost to the whole machine where that fails.
@@ -138,11 +151,18 @@ def test_an_output_replaces_a_file_or_nothing(shared, folder):
     listening.bind(str(folder / "socket"))
     (folder / "file").write_text("before")
     (folder / "link").symlink_to(folder / "file")
-    for path, is_a in (folder / "socket", "a socket"), (folder / "fifo", "a FIFO"), (folder / "link", "a link"), (folder, "a folder"):
+    for path, is_a in (
+        (folder / "socket", "a socket"),
+        (folder / "fifo", "a FIFO"),
+        (folder / "link", "a link"),
+        (folder, "a folder"),
+    ):
         refused = shared.verb("submit", "--output", f"report={path}", "--", "sh", "-c", "echo x > report")
         assert refused.code == 2 and str(path) in refused.err and is_a in refused.err, refused
     # One that comes there later is found when the output is published.
-    late = shared.submit("--output", f"report={folder}/late", "--", "sh", "-c", f"echo x > report; mkfifo {folder}/late")
+    late = shared.submit(
+        "--output", f"report={folder}/late", "--", "sh", "-c", f"echo x > report; mkfifo {folder}/late"
+    )
     assert shared.wait(late) == 1
     assert shared.show(late)["failure"] == "stage_out_failed" and "a FIFO" in shared.show(late)["message"]
     assert stat.S_ISFIFO((folder / "late").stat().st_mode)
@@ -152,16 +172,36 @@ def test_an_output_replaces_a_file_or_nothing(shared, folder):
 
 
 def test_an_output_is_a_plain_file_that_nobody_else_holds(shared, folder):
-    task = shared.submit("--output", f"a={folder}/a", "--output", f"b={folder}/b", "--", "sh", "-c",
-                         f"echo x > a; chmod 6755 a; echo y > b; ln b {folder}/held")
+    task = shared.submit(
+        "--output",
+        f"a={folder}/a",
+        "--output",
+        f"b={folder}/b",
+        "--",
+        "sh",
+        "-c",
+        f"echo x > a; chmod 6755 a; echo y > b; ln b {folder}/held",
+    )
     assert shared.wait(task) == 0
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o755
     assert (folder / "b").stat().st_nlink == 1 and (folder / "b").read_text() == "y\n"
 
 
 def test_each_task_of_an_array_has_paths_of_its_own(shared, folder):
-    array = shared.submit("--array", "1-3", "--stdout", f"{folder}/o.{{}}", "--stderr", f"{folder}/e.{{index}}.{{id}}", "--cwd", folder,
-                          "--", "sh", "-c", "echo out $HPCBATCH_TASK_INDEX; echo '{}' >&2")
+    array = shared.submit(
+        "--array",
+        "1-3",
+        "--stdout",
+        f"{folder}/o.{{}}",
+        "--stderr",
+        f"{folder}/e.{{index}}.{{id}}",
+        "--cwd",
+        folder,
+        "--",
+        "sh",
+        "-c",
+        "echo out $HPCBATCH_TASK_INDEX; echo '{}' >&2",
+    )
     assert shared.wait(array) == 0
     for n in 1, 2, 3:
         assert (folder / f"o.{n}").read_text() == f"out {n}\n"
@@ -195,7 +235,9 @@ def test_what_there_is_not_is_said(shared):
 
 
 def test_retries_use_up_the_attempts_and_each_is_shown(shared, folder):
-    task = shared.submit("--retries", "2", "--", "sh", "-c", f"echo x >> {folder}/tries; test $(wc -l < {folder}/tries) = 3")
+    task = shared.submit(
+        "--retries", "2", "--", "sh", "-c", f"echo x >> {folder}/tries; test $(wc -l < {folder}/tries) = 3"
+    )
     assert shared.wait(task) == 0
     shown = shared.show(task)
     assert shown["attempt"] == 3 and [a["failure"] for a in shown["attempts"]][:2] == ["tool_failed"] * 2
@@ -226,7 +268,9 @@ def test_retry_runs_an_ended_task_again(shared, folder):
 
 
 def test_verbs_take_the_bare_id_of_an_array(shared, folder):
-    array = shared.submit("--hold", "--array", "1-3", "--", "sh", "-c", f"echo part $HPCBATCH_TASK_INDEX; test -e {folder}/there")
+    array = shared.submit(
+        "--hold", "--array", "1-3", "--", "sh", "-c", f"echo part $HPCBATCH_TASK_INDEX; test -e {folder}/there"
+    )
     assert shared.ok("release", array) == "3 tasks released\n"
     assert shared.wait(array) == 1
     assert shared.ok("log", array) == "part 1\npart 2\npart 3\n"
@@ -250,6 +294,7 @@ def test_top_shows_what_there_is(shared):
 
 # --- Order ---
 
+
 def test_held_work_waits_for_its_release(shared):
     task = shared.submit("--hold", "--", "true")
     assert shared.show(task)["state"] == "held"
@@ -260,7 +305,9 @@ def test_held_work_waits_for_its_release(shared):
 
 def test_hold_keeps_waiting_tasks_of_an_array(shared, folder):
     gate = shared.submit("--hold", "--", "true")
-    array = shared.submit("--array", "1-4", "--after", gate, "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {folder}/ran")
+    array = shared.submit(
+        "--array", "1-4", "--after", gate, "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {folder}/ran"
+    )
     shared.ok("hold", f"{array}.1-2")
     shared.ok("release", gate)
     assert shared.wait(f"{array}.3-4") == 0
@@ -276,7 +323,14 @@ def test_hold_takes_back_what_waits_at_a_pilot(shared, folder):
         return {"held": 0, "running": 0, "waiting": 0, **shared.show(array)["counts"]}
 
     # Three hundred short tasks, and the pilot is given many ahead; then each waits for the gate.
-    array = shared.submit("--array", "1-600", "--", "sh", "-c", f"[ $HPCBATCH_TASK_INDEX -le 300 ] || while [ ! -e {folder}/go ]; do sleep 0.02; done")
+    array = shared.submit(
+        "--array",
+        "1-600",
+        "--",
+        "sh",
+        "-c",
+        f"[ $HPCBATCH_TASK_INDEX -le 300 ] || while [ ! -e {folder}/go ]; do sleep 0.02; done",
+    )
     wait_until(lambda: counts().get("done") == 300 and counts()["running"] > 0, 60, "the tasks at the gate")
     assert "those that wait there are held" in shared.ok("hold", array)
     wait_until(lambda: counts()["waiting"] == 0, 20, "what waited at the pilot")
@@ -291,8 +345,10 @@ def test_hold_takes_back_what_waits_at_a_pilot(shared, folder):
 
 def test_higher_priority_starts_first(shared, folder):
     cpus = str(len(os.sched_getaffinity(0)))
+
     def note(text, *words):
         return shared.submit("--cpus", cpus, *words, "--", "sh", "-c", f"echo {text} >> {folder}/order")
+
     blocker = shared.submit("--cpus", cpus, "--", "sh", "-c", f"while [ ! -e {folder}/go ]; do sleep 0.02; done")
     wait_until(lambda: shared.show(blocker)["state"] == "running", 20, "the first task's start")
     tasks = [note("low", "--priority", "-1"), note("usual"), note("high", "--priority", "5")]
@@ -302,6 +358,7 @@ def test_higher_priority_starts_first(shared, folder):
 
 
 # --- Dependencies ---
+
 
 def test_after_waits_for_success_across_submissions(shared, folder):
     first = shared.submit("--array", "1-3", "--", "sh", "-c", f"sleep 0.1; echo first >> {folder}/order")
@@ -337,8 +394,12 @@ def test_after_a_task_that_failed_long_ago(shared):
 
 
 def test_after_each_pairs_equal_indices(shared, folder):
-    first = shared.submit("--array", "1-4", "--", "sh", "-c", f"test $HPCBATCH_TASK_INDEX != 3 && touch {folder}/$HPCBATCH_TASK_INDEX")
-    second = shared.submit("--array", "1-4", "--after-each", first, "--", "sh", "-c", f"test -e {folder}/$HPCBATCH_TASK_INDEX")
+    first = shared.submit(
+        "--array", "1-4", "--", "sh", "-c", f"test $HPCBATCH_TASK_INDEX != 3 && touch {folder}/$HPCBATCH_TASK_INDEX"
+    )
+    second = shared.submit(
+        "--array", "1-4", "--after-each", first, "--", "sh", "-c", f"test -e {folder}/$HPCBATCH_TASK_INDEX"
+    )
     assert shared.wait(second) == 1
     assert [shared.show(f"{second}.{n}")["state"] for n in range(1, 5)] == ["done", "done", "failed", "done"]
     assert f"{first}.3" in shared.show(f"{second}.3")["message"]
@@ -346,8 +407,16 @@ def test_after_each_pairs_equal_indices(shared, folder):
 
 # --- Limits ---
 
-@pytest.mark.parametrize("words, lack", [(["--cpus", "4000"], "4000 cpus"), (["--mem", "81920G"], "80T memory"),
-                                         (["--gpus", "a100:64"], "64 a100"), (["--tag", "no-such-tag"], "no-such-tag")])
+
+@pytest.mark.parametrize(
+    "words, lack",
+    [
+        (["--cpus", "4000"], "4000 cpus"),
+        (["--mem", "81920G"], "80T memory"),
+        (["--gpus", "a100:64"], "64 a100"),
+        (["--tag", "no-such-tag"], "no-such-tag"),
+    ],
+)
 def test_what_never_fits_is_refused_and_the_closest_shape_named(shared, words, lack):
     before = len(shared.json("list", "--all"))
     result = shared.verb("submit", *words, "--", "true")
@@ -378,12 +447,17 @@ def test_more_time_than_asked_for_ends_as_time_task(shared):
 
 # --- Cancel ---
 
+
 def test_cancel_leaves_no_process_behind(shared, folder):
-    script = (f"setsid sh -c 'echo $$ > {folder}/a; exec sleep 600' & (trap '' TERM; echo $BASHPID > {folder}/b; sleep 600; sleep 600) & "
-              f"echo $$ > {folder}/c; wait")
+    script = (
+        f"setsid sh -c 'echo $$ > {folder}/a; exec sleep 600' & (trap '' TERM; echo $BASHPID > {folder}/b; sleep 600; sleep 600) & "
+        f"echo $$ > {folder}/c; wait"
+    )
     task = shared.submit("--", "bash", "-c", script)
     files = [folder / name for name in "abc"]
-    wait_until(lambda: all(f.exists() and f.read_text().strip() for f in files), 20, "the start of the task's processes")
+    wait_until(
+        lambda: all(f.exists() and f.read_text().strip() for f in files), 20, "the start of the task's processes"
+    )
     pids = [int(f.read_text()) for f in files]
     shared.ok("cancel", task)
     assert shared.wait(task) == 1
@@ -392,7 +466,12 @@ def test_cancel_leaves_no_process_behind(shared, folder):
 
 
 def test_what_a_task_leaves_in_the_background_ends_with_it(shared, folder):
-    task = shared.submit("--", "sh", "-c", f"setsid sh -c 'echo $$ > {folder}/pid; exec sleep 600' & while [ ! -s {folder}/pid ]; do sleep 0.01; done")
+    task = shared.submit(
+        "--",
+        "sh",
+        "-c",
+        f"setsid sh -c 'echo $$ > {folder}/pid; exec sleep 600' & while [ ! -s {folder}/pid ]; do sleep 0.01; done",
+    )
     assert shared.wait(task) == 0
     pid = int((folder / "pid").read_text())
     wait_until(lambda: not is_alive(pid), 10, "the end of the process in the background")
@@ -419,6 +498,7 @@ def test_cancel_of_an_array(shared, folder):
 
 # --- Output ---
 
+
 def test_output_can_be_read_while_the_task_runs_and_after(shared, folder):
     script = f"echo begin; echo aside >&2; while [ ! -e {folder}/go ]; do sleep 0.02; done; echo end"
     task = shared.submit("--", "sh", "-c", script)
@@ -431,8 +511,13 @@ def test_output_can_be_read_while_the_task_runs_and_after(shared, folder):
 
 
 def test_the_log_of_a_task_that_goes_on_printing_is_what_there_is_now(shared, folder):
-    task = shared.submit("--", "sh", "-c", f"""seq 400000; seq 10 >&2; touch {folder}/began
-        i=0; while [ ! -e {folder}/go ]; do echo more; sleep 0.05; done""")
+    task = shared.submit(
+        "--",
+        "sh",
+        "-c",
+        f"""seq 400000; seq 10 >&2; touch {folder}/began
+        i=0; while [ ! -e {folder}/go ]; do echo more; sleep 0.05; done""",
+    )
     wait_until((folder / "began").exists, 30, "the start")
     lines = shared.ok("log", "--stdout", task, timeout=30).splitlines()
     assert lines[:400_000] == [str(number) for number in range(1, 400_001)]
@@ -452,12 +537,15 @@ def test_log_follow_ends_with_the_task(shared, folder):
 
 
 def test_output_goes_to_files_on_request(shared, folder):
-    task = shared.submit("--stdout", folder / "out", "--stderr", folder / "err", "--", "sh", "-c", "echo out; echo err >&2")
+    task = shared.submit(
+        "--stdout", folder / "out", "--stderr", folder / "err", "--", "sh", "-c", "echo out; echo err >&2"
+    )
     assert shared.wait(task) == 0
     assert (folder / "out").read_text() == "out\n" and (folder / "err").read_text() == "err\n"
 
 
 # --- Submitting ---
+
 
 def test_the_same_key_gives_the_same_ids(shared, folder):
     words = ["--key", "run-7/step-3", "--array", "1-3"]
@@ -517,7 +605,9 @@ def test_output_beyond_its_limit_is_left_out_and_told(shared):
     assert shared.wait(task) == 0
     log = shared.verb("log", task)
     kept = 2**20
-    assert log.out.startswith("x" * kept + "\n[hpcbatch: the limit of 1048576 bytes") and log.out.endswith("xlast words\n")
+    assert log.out.startswith("x" * kept + "\n[hpcbatch: the limit of 1048576 bytes") and log.out.endswith(
+        "xlast words\n"
+    )
     assert len(log.out) < kept + 200_000 and f"show {task}" in log.err
     assert "left out" in shared.show(task)["message"] and "left out" in shared.ok("show", task)
 
@@ -532,12 +622,17 @@ def test_output_that_goes_to_a_file_or_is_handed_on_is_whole(shared, folder):
 
 def test_a_site_and_a_tool_limit_output(folder):
     (folder / "tools").mkdir()
-    (folder / "tools/loud.yaml").write_text("tool: loud\nresources: {output_limit: 2M}\ncommand: [sh, -c, \"" + LOUD.replace("\\", "\\\\") + "\"]\n")
+    (folder / "tools/loud.yaml").write_text(
+        'tool: loud\nresources: {output_limit: 2M}\ncommand: [sh, -c, "' + LOUD.replace("\\", "\\\\") + '"]\n'
+    )
     config = f"sites:\n  - {{name: here, scheduler: local, output_limit: 1M}}\ntool_path: [{folder}/tools]\n"
     with EngineAtHome(config) as home:
         home.ok("engine", "start")
-        for words, kept in ((["--", "sh", "-c", LOUD], 2**20), (["--tool", "loud"], 2**21),
-                            (["--tool", "loud", "--output-limit", "none"], None)):
+        for words, kept in (
+            (["--", "sh", "-c", LOUD], 2**20),
+            (["--tool", "loud"], 2**21),
+            (["--tool", "loud", "--output-limit", "none"], None),
+        ):
             task = home.submit(*words)
             assert home.wait(task) == 0
             out = home.ok("log", "--stdout", task)
@@ -559,6 +654,11 @@ def test_what_is_said_twice_is_refused_and_a_folder_that_is_missing_told(shared,
     script.write_text("#!/bin/sh\n#HPCBATCH --output x=a\necho 1 > x\n")
     task = shared.submit("--output", "x=b", script, cwd=tmp_path)
     assert shared.wait(task) == 0 and (tmp_path / "b").read_text() == "1\n", "the command line's holds"
-    done = shared.verb("run", "--output", "x=later/x", "--", "sh", "-c", f"mkdir {tmp_path}/later; echo 1 > x", cwd=tmp_path)
-    assert done.code == 0 and f"note that there is no folder {tmp_path}/later yet, into which the output 'x' goes" in done.err, done
+    done = shared.verb(
+        "run", "--output", "x=later/x", "--", "sh", "-c", f"mkdir {tmp_path}/later; echo 1 > x", cwd=tmp_path
+    )
+    assert (
+        done.code == 0
+        and f"note that there is no folder {tmp_path}/later yet, into which the output 'x' goes" in done.err
+    ), done
     assert shared.verb("run", "--output", "x=later/y", "--", "sh", "-c", "echo 1 > x", cwd=tmp_path).err == ""

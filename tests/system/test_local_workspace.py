@@ -37,7 +37,9 @@ def workspace(home):
 @pytest.fixture
 def workspace_of_another_kind(home):
     """Than what lies below it: two file systems in memory cannot be told apart after a restart of the machine."""
-    below = subprocess.run(["stat", "-f", "-c", "%T", home.directory], capture_output=True, text=True, check=True).stdout.strip()
+    below = subprocess.run(
+        ["stat", "-f", "-c", "%T", home.directory], capture_output=True, text=True, check=True
+    ).stdout.strip()
     with workspace_on(home, "ramfs" if below == "tmpfs" else "tmpfs", "mode=0700") as workspace:
         yield workspace
 

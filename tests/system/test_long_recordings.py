@@ -45,7 +45,9 @@ def worker_of(home):
     """A worker of the segmenter that this engine's pilot has started."""
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cmdline").read_bytes().split(b"\0")[2:3] == [b"--serve"] and str(home.directory).encode() in (process / "environ").read_bytes():
+            if (process / "cmdline").read_bytes().split(b"\0")[2:3] == [b"--serve"] and str(
+                home.directory
+            ).encode() in (process / "environ").read_bytes():
                 return int(process.name)
         except OSError:
             continue
@@ -55,8 +57,20 @@ def worker_of(home):
 def test_segments_of_pieces_are_those_of_the_whole_and_a_killed_piece_costs_itself_alone(home, tape):
     whole, merged = home.directory / "whole.tsv", home.directory / "merged.tsv"
     home.ok("run", "--tool", "ina_speech_segmenter", "--input", f"input={tape}", "--output", f"segments={whole}")
-    begun = home.begin("split", "--tool", "ina_speech_segmenter", "--recording", str(tape), "--pieces", "4", "--retries", "1", "--json",
-                       "--result", str(merged))
+    begun = home.begin(
+        "split",
+        "--tool",
+        "ina_speech_segmenter",
+        "--recording",
+        str(tape),
+        "--pieces",
+        "4",
+        "--retries",
+        "1",
+        "--json",
+        "--result",
+        str(merged),
+    )
 
     pieces = wait_until(lambda: [task["id"] for task in home.json("list") if " part " in task.get("name", "")], 300)
     wait_until(lambda: any(home.json("show", piece)[0]["state"] == "running" for piece in pieces), 300)
@@ -65,7 +79,11 @@ def test_segments_of_pieces_are_those_of_the_whole_and_a_killed_piece_costs_itse
     assert begun.returncode == 0, err
     assert json.loads(out)["parts"] == 4 and json.loads(out)["failed"] == []
     assert merged.read_text() == whole.read_text() and len(whole.read_text().splitlines()) > 8
-    again = [task["id"] for task in home.json("list", "--all") if len(home.json("show", task["id"])[0].get("attempts", [])) > 1]
+    again = [
+        task["id"]
+        for task in home.json("list", "--all")
+        if len(home.json("show", task["id"])[0].get("attempts", [])) > 1
+    ]
     assert set(again) <= set(pieces) and len(again) <= 1, again
 
 
@@ -76,16 +94,32 @@ def test_words_of_pieces_are_those_of_the_whole(home, tape):
     assert merged.read_text() == whole.read_text() and json.loads(whole.read_text())["text"]
 
 
-@pytest.mark.parametrize("tool, name, texts", [
-    ("ina_speech_segmenter_merge", "tsv", ["label\tstart\tstop\nmusic\t0.00\t8.00\n"] * 2),
-    ("speech_to_text_merge", "json", [json.dumps({"text": "a", "phrases": [{"text": "a", "start": 3.0, "stop": 4.0}]}),
-                                      json.dumps({"text": "b", "phrases": [{"text": "b", "start": 2.0, "stop": 2.5}]})]),
-])
+@pytest.mark.parametrize(
+    "tool, name, texts",
+    [
+        ("ina_speech_segmenter_merge", "tsv", ["label\tstart\tstop\nmusic\t0.00\t8.00\n"] * 2),
+        (
+            "speech_to_text_merge",
+            "json",
+            [
+                json.dumps({"text": "a", "phrases": [{"text": "a", "start": 3.0, "stop": 4.0}]}),
+                json.dumps({"text": "b", "phrases": [{"text": "b", "start": 2.0, "stop": 2.5}]}),
+            ],
+        ),
+    ],
+)
 def test_what_is_of_two_recordings_is_not_merged(home, tool, name, texts):
     parts = [home.directory / f"{number}.{name}" for number in range(2)]
     for part, text in zip(parts, texts):
         part.write_text(text)
     merged = home.directory / "merged"
-    done = home.verb("run", "--tool", tool, *(word for part in parts for word in ("--input", f"parts={part}")), "--output", f"merged={merged}")
+    done = home.verb(
+        "run",
+        "--tool",
+        tool,
+        *(word for part in parts for word in ("--input", f"parts={part}")),
+        "--output",
+        f"merged={merged}",
+    )
     assert done.code == 2 and "no pieces of one recording" in done.err and str(parts[1]) in done.err, done
     assert not merged.exists()

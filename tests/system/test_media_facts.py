@@ -38,8 +38,18 @@ def test_a_task_asks_for_what_its_recording_needs(with_tool):
     folder = with_tool.directory
     sound = make(folder, "-odd name 1.wav", "-f", "lavfi", "-i", "sine=duration=30:sample_rate=16000")
     more = make(folder, "b.flac", "-f", "lavfi", "-i", "sine=duration=10")
-    task = with_tool.submit("--tool", "play", "--input", f"sound={sound}", "--input", f"more={more}", "--input", f"more={sound}",
-                            "--output", f"copy={folder}/out")
+    task = with_tool.submit(
+        "--tool",
+        "play",
+        "--input",
+        f"sound={sound}",
+        "--input",
+        f"more={more}",
+        "--input",
+        f"more={sound}",
+        "--output",
+        f"copy={folder}/out",
+    )
     assert with_tool.wait(task) == 0, with_tool.show(task)
     needs = with_tool.show(task)["needs"]
     assert needs["time"] == 60 + 60 + 40 and needs["cpus"] == 1, needs
@@ -48,9 +58,24 @@ def test_a_task_asks_for_what_its_recording_needs(with_tool):
 
 @pytest.mark.parametrize("seconds, least, most", [(120, 125, 240), (7200, 1200, 3 * 3600)])
 def test_a_tape_holds_a_long_slot_and_a_clip_does_not(home, seconds, least, most):
-    tape = make(home.directory, "tape.wav", "-f", "lavfi", "-i", f"anullsrc=sample_rate=8000:channel_layout=mono:duration={seconds}")
-    task = home.submit("--tool", "ina_speech_segmenter", "--param", "python=true", "--input", f"input={tape}", "--output",
-                       f"segments={home.directory}/out.tsv")
+    tape = make(
+        home.directory,
+        "tape.wav",
+        "-f",
+        "lavfi",
+        "-i",
+        f"anullsrc=sample_rate=8000:channel_layout=mono:duration={seconds}",
+    )
+    task = home.submit(
+        "--tool",
+        "ina_speech_segmenter",
+        "--param",
+        "python=true",
+        "--input",
+        f"input={tape}",
+        "--output",
+        f"segments={home.directory}/out.tsv",
+    )
     assert least <= home.show(task)["needs"]["time"] <= most
     assert home.wait(task) == 1 and home.show(task)["failure"] == "output_missing"
 
@@ -61,8 +86,14 @@ def test_what_is_no_recording_is_refused_in_one_sentence(with_tool):
     (folder / "empty.wav").write_text("")
     whole = make(folder, "whole.m4a", "-f", "lavfi", "-i", "sine=duration=30").read_bytes()
     (folder / "cut.m4a").write_bytes(whole[: len(whole) // 2])
-    for name, said in [("letter.wav", "knows no such kind of file"), ("empty.wav", "it is empty"), ("cut.m4a", "cut off or damaged")]:
-        refused = with_tool.verb("submit", "--tool", "play", "--input", f"sound={folder}/{name}", "--output", f"copy={folder}/out")
+    for name, said in [
+        ("letter.wav", "knows no such kind of file"),
+        ("empty.wav", "it is empty"),
+        ("cut.m4a", "cut off or damaged"),
+    ]:
+        refused = with_tool.verb(
+            "submit", "--tool", "play", "--input", f"sound={folder}/{name}", "--output", f"copy={folder}/out"
+        )
         assert refused.code == 2 and said in refused.err and f"{folder}/{name}" in refused.err, refused
         assert len(refused.err.splitlines()) == 1, refused
 

@@ -28,7 +28,10 @@ def test_every_key_in_a_comment_may_be_there(home):
     home.ok("tools", "new", "all_keys", cwd=home.directory)
     file = home.directory / "all_keys.yaml"
     text = re.sub(r"^( *)# ([a-z_]+: [\[{/0-9a-z].*)$", r"\1\2", file.read_text(), flags=re.M)
-    assert len(re.findall(r"^ *[a-z_]+:", text, flags=re.M)) > len(re.findall(r"^ *[a-z_]+:", file.read_text(), flags=re.M)) + 8
+    assert (
+        len(re.findall(r"^ *[a-z_]+:", text, flags=re.M))
+        > len(re.findall(r"^ *[a-z_]+:", file.read_text(), flags=re.M)) + 8
+    )
     file.write_text(text)
     home.configure(f"tool_path: [{home.directory}]\n")
     home.ok("tools", "check", "all_keys")
@@ -40,8 +43,12 @@ def test_every_key_in_a_comment_may_be_there(home):
 
 def test_nothing_is_written_over(home):
     (home.directory / "mine.yaml").write_text("dear")
-    for words, said in [(("mine",), "File exists"), (("../mine",), "is no name of a tool"), (("",), "is no name of a tool"),
-                        (("other", "--dir", "/proc/x"), "cannot write")]:
+    for words, said in [
+        (("mine",), "File exists"),
+        (("../mine",), "is no name of a tool"),
+        (("",), "is no name of a tool"),
+        (("other", "--dir", "/proc/x"), "cannot write"),
+    ]:
         refused = home.verb("tools", "new", *words, cwd=home.directory)
         assert refused.code == 2 and said in refused.err and len(refused.err.splitlines()) == 1, refused
     assert (home.directory / "mine.yaml").read_text() == "dear"

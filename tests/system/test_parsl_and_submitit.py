@@ -6,7 +6,10 @@ from python_users import python, script  # noqa: F401 (python is a fixture)
 
 
 def test_blocks_of_parsl_are_tasks(home, python):
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import os, pathlib, sys, parsl
         from parsl.executors import HighThroughputExecutor
         from parsl.jobs.states import JobState
@@ -38,14 +41,26 @@ def test_blocks_of_parsl_are_tasks(home, python):
                 Provider(cores_per_node=9999).submit("true", 1)
             except Exception as error:
                 print(type(error).__name__, "never_fits" in str(error.message))
-        """)
-    assert said.splitlines() == ["True {'2'}", "RUNNING MISSING", "FAILED 3", "COMPLETED 0", "TIMEOUT 143", "[True] CANCELLED ", "SubmitException True"], said
+        """,
+    )
+    assert said.splitlines() == [
+        "True {'2'}",
+        "RUNNING MISSING",
+        "FAILED 3",
+        "COMPLETED 0",
+        "TIMEOUT 143",
+        "[True] CANCELLED ",
+        "SubmitException True",
+    ], said
     states = {json.loads(line)["state"] for line in home.ok("list", "--tasks", "--all", "--json").splitlines()}
     assert "running" not in states and "waiting" not in states, "parsl leaves no block behind"
 
 
 def test_jobs_of_submitit_are_tasks(home, python):
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import os, submitit
 
         def square(number):
@@ -78,15 +93,27 @@ def test_jobs_of_submitit_are_tasks(home, python):
                     executor.update_parameters(**wrong)
                 except (ValueError, NameError) as error:
                     print(str(error).splitlines()[0])
-        """)
+        """,
+    )
     lines = said.splitlines()
-    assert lines[:7] == ["7 True", "True", "True COMPLETED FAILED", "1 None", "UncompletedJobError FAILED", "[0, 1, 2, 3] True", "CANCELLED"], said
+    assert lines[:7] == [
+        "7 True",
+        "True",
+        "True COMPLETED FAILED",
+        "1 None",
+        "UncompletedJobError FAILED",
+        "[0, 1, 2, 3] True",
+        "CANCELLED",
+    ], said
     assert lines[7] == "nodes=2: a task is one process on one node" and "colour" in lines[8]
 
 
 def test_what_can_go_on_goes_on(home, python):
     """A checkpoint as submitit's documentation has them; the time is up in the middle."""
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import time, submitit
         from hpcbatch.submitit import HpcbatchExecutor
 
@@ -124,13 +151,15 @@ def test_what_can_go_on_goes_on(home, python):
                 client.retry(job.job_id)
                 client.wait(job.job_id)
             print(open("failed").read())
-            plain = executor.submit(exec, "open('plain', 'a').write('x'); import time; time.sleep(1); open('plain', 'a').write('y'); 1 / (len(open('plain').read()) - 2)")
+            plain = executor.submit(exec, "open('plain', 'a').write('x'); import time; time.sleep(1); "
+                "open('plain', 'a').write('y'); 1 / (len(open('plain').read()) - 2)")
             print("ZeroDivisionError" in str(plain.exception()), open("plain").read())
             client.wait(plain.job_id)
             client.retry(plain.job_id)
             client.wait(plain.job_id)
             print(plain.result(), open("plain").read())
-        """)
+        """,
+    )
     lines = said.splitlines()
     assert lines[2:] == ["xx", "True xy", "None xyxy"], said
     assert lines[0].startswith("(40, ") and 2 <= int(lines[0][5:-1]) <= 4 and lines[1] == "FailedJobError x", said

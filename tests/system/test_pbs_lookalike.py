@@ -31,7 +31,9 @@ def test_fifty_tasks_end_well_and_their_batch_jobs_too(slurm):
         site.must_have_said(array, 50)
         assert 1 <= site.must_be_single() <= 3
         wait_until(lambda: set(site.qstat().values()) == {"C"}, 30, "the end of all batch jobs by themselves")
-        wait_until(lambda: {a["state"] for a in site.json("allocations")} == {"ended"}, 30, "the engine's seeing their ends")
+        wait_until(
+            lambda: {a["state"] for a in site.json("allocations")} == {"ended"}, 30, "the engine's seeing their ends"
+        )
         assert all("it ended" in a["message"] for a in site.json("allocations"))
         logs = list((site.directory / "w/allocations").glob("*.out"))
         assert len(logs) == len(site.batch_jobs()), "each has its log in the workspace"
@@ -39,12 +41,14 @@ def test_fifty_tasks_end_well_and_their_batch_jobs_too(slurm):
 
 @pytest.mark.parametrize("shape", [SMALL | {"nodes": 2}, V100], ids=["two_nodes", "gpus"])
 def test_shapes(slurm, shape):
-    with PbsSite(slurm, shape, max_queued=1, max_running=1, scheduler={"plugin": "pbs", "dialect": "slurm-torque"}) as site:
+    with PbsSite(
+        slurm, shape, max_queued=1, max_running=1, scheduler={"plugin": "pbs", "dialect": "slurm-torque"}
+    ) as site:
         gpus = ("--gpus", "v100:2") if "gpus" in shape else ()
         command = f'echo "$HPCBATCH_PILOT $CUDA_VISIBLE_DEVICES" >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
         array = site.submit(*gpus, "--array", "1" if gpus else "1-4", "--", "sh", "-c", command)
         site.wait_for_lines(1 if gpus else 4)
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         ranks = ["0 0,1"] if gpus else ["0 ", "0 ", "1 ", "1 "]
         assert sorted(site.lines()) == [f"{job.name}.{rank}" for rank in ranks]
         (site.directory / "go").touch()
@@ -54,11 +58,17 @@ def test_shapes(slurm, shape):
 def test_an_allocation_deleted_by_somebody_else_is_noticed(slurm):
     with PbsSite(slurm, SMALL | {"cpus": 4}, max_queued=1) as site:
         stop = site.directory / "stop"
-        array = site.submit("--array", "1-4", "--", "sh", "-c",
-                            f'echo $HPCBATCH_TASK_ID >> {site.said}; [ -e {stop} ] || exec sleep 600')
+        array = site.submit(
+            "--array",
+            "1-4",
+            "--",
+            "sh",
+            "-c",
+            f"echo $HPCBATCH_TASK_ID >> {site.said}; [ -e {stop} ] || exec sleep 600",
+        )
         site.wait_for_lines(4)
         stop.touch()
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         slurm.ask("qdel", job.number)
         wait_until(lambda: site.json("allocations")[0]["state"] == "ended", 60, "the engine's seeing it")
         # SLURM's qstat says only that it ended; its pilot had said why.
@@ -75,7 +85,7 @@ def test_what_is_no_longer_wanted_is_deleted_by_name_and_others_are_left_alone(s
         try:
             task = site.submit("--", "sleep", "600")
             wait_until(lambda: site.show(task)["state"] == "running", 60, "the task's start")
-            ours, = (job.name for job in site.living_jobs() if job.name != "hbForeign")
+            (ours,) = (job.name for job in site.living_jobs() if job.name != "hbForeign")
             site.ok("engine", "stop", "--now")
             wait_until(lambda: site.qstat()[ours] == "C", 30, "the end of ours")
             assert site.qstat()["hbForeign"] == "R"
@@ -84,10 +94,13 @@ def test_what_is_no_longer_wanted_is_deleted_by_name_and_others_are_left_alone(s
             wait_until(lambda: site.qstat()["hbForeign"] == "C", 30, "the end of the other")
 
 
-@pytest.mark.parametrize("shape, words", [
-    (SMALL | {"partition": "nowhere"}, "invalid partition"),
-    (SMALL | {"partition": "gpu", "gpus": {"h900": 9}}, "configuration is not available"),
-])
+@pytest.mark.parametrize(
+    "shape, words",
+    [
+        (SMALL | {"partition": "nowhere"}, "invalid partition"),
+        (SMALL | {"partition": "gpu", "gpus": {"h900": 9}}, "configuration is not available"),
+    ],
+)
 def test_a_refused_submit_is_shown_in_clear_words(slurm, shape, words):
     with PbsSite(slurm, shape) as site:
         task = site.submit("--", "true")
@@ -99,7 +112,7 @@ def test_a_refused_submit_is_shown_in_clear_words(slurm, shape, words):
 
 def test_a_list_that_does_not_come_concludes_nothing(slurm):
     with PbsSite(slurm, max_queued=1, max_running=1, idle_after="30s") as site:
-        command = f'echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
+        command = f"echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done"
         array = site.submit("--array", "1-2", "--retries", "0", "--", "sh", "-c", command)
         site.wait_for_lines(2)
         slurm.cluster("controller-pause")
@@ -121,7 +134,11 @@ def test_the_answer_to_a_submit_lost(slurm):
         slurm.cluster("controller-pause")
         try:
             array = site.submit("--array", "1-20", *site.say())
-            wait_until(lambda: site.json("allocations") and site.json("allocations")[0]["state"] == "unclear", 60, "qsub's giving up")
+            wait_until(
+                lambda: site.json("allocations") and site.json("allocations")[0]["state"] == "unclear",
+                60,
+                "qsub's giving up",
+            )
         finally:
             slurm.cluster("controller-resume")
         assert site.wait(array) == 0
@@ -132,7 +149,7 @@ def test_the_answer_to_a_submit_lost(slurm):
 def test_the_site_is_checked(slurm):
     with PbsSite(slurm) as site:
         site.ok("engine", "start")
-        answer, = site.json("sites", "check", "cluster")
+        (answer,) = site.json("sites", "check", "cluster")
         assert answer["ok"], answer
         assert "cpu" in json.dumps(answer["checks"]), answer
         assert "    - name: cpu\n      partition: cpu\n" in answer["proposal"], answer

@@ -14,7 +14,9 @@ BROKEN = PREFIX / "tests" / "plugin_host" / "broken"
 
 
 def run(*words, cwd=None, env=None, timeout=600):
-    done = subprocess.run([str(word) for word in words], cwd=cwd, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run(
+        [str(word) for word in words], cwd=cwd, env=env, capture_output=True, text=True, timeout=timeout, check=False
+    )
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -42,11 +44,18 @@ def test_a_tool_from_nothing_to_a_task(prefix):
     with EngineAtHome(prefix=prefix) as home:
         (home.directory / "work").mkdir()
         script = "set -eu\numask 022\n" + "\n".join(commands)
-        run("bash", "-c", script, cwd=home.directory / "work",
-            env=home.env | {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "PREFIX": str(prefix)})
+        run(
+            "bash",
+            "-c",
+            script,
+            cwd=home.directory / "work",
+            env=home.env | {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "PREFIX": str(prefix)},
+        )
         made = home.directory / "work" / "my_tool" / "capitals.txt"
         assert made.read_text() == (made.parent / "README.md").read_text().upper()
-        checked = home.verb("plugin", "check", made.parent / "build/my_tool.so", "--config", made.parent / "my_tool.yaml")
+        checked = home.verb(
+            "plugin", "check", made.parent / "build/my_tool.so", "--config", made.parent / "my_tool.yaml"
+        )
         assert checked.code == 0 and "it keeps the contract" in checked.out, checked
         assert "What is valid renders ... good" in checked.out
         listed = {one["name"]: one for one in json.loads(home.ok("plugin", "list", "--json"))["plugins"]}
@@ -59,7 +68,13 @@ def test_a_scheduler_that_passes_its_suite(prefix):
         home.ok("plugin", "new", "scheduler", "my_batch")
         folder = home.directory / "my_batch"
         assert str(prefix) in (folder / "README.md").read_text() and "@" not in (folder / "CMakeLists.txt").read_text()
-        run("bash", "-c", "umask 022; cmake -S . -B build -DCMAKE_PREFIX_PATH=$0 && cmake --build build", prefix, cwd=folder)
+        run(
+            "bash",
+            "-c",
+            "umask 022; cmake -S . -B build -DCMAKE_PREFIX_PATH=$0 && cmake --build build",
+            prefix,
+            cwd=folder,
+        )
         run("ctest", "--test-dir", "build", "--output-on-failure", cwd=folder)
         checked = home.verb("plugin", "check", "my_batch/build/my_batch.so")
         assert checked.code == 0 and "scheduler plugin my_batch 0.1" in checked.out, checked
@@ -73,23 +88,35 @@ def test_a_transport_that_passes_its_suite_and_runs_tasks(prefix):
     with EngineAtHome(prefix=prefix) as home:
         home.ok("plugin", "new", "transport", "my_door")
         folder = home.directory / "my_door"
-        run("bash", "-c", "umask 022; cmake -S . -B build -DCMAKE_PREFIX_PATH=$0 && cmake --build build", prefix, cwd=folder)
+        run(
+            "bash",
+            "-c",
+            "umask 022; cmake -S . -B build -DCMAKE_PREFIX_PATH=$0 && cmake --build build",
+            prefix,
+            cwd=folder,
+        )
         run("ctest", "--test-dir", "build", "--output-on-failure", cwd=folder)
         config = home.directory / "door.yaml"
         config.write_text("command: [setsid, --wait]\n")
         checked = home.verb("plugin", "check", "my_door/build/my_door.so", "--config", config)
-        assert checked.code == 0 and "transport plugin my_door 0.1" in checked.out and "it keeps the contract" in checked.out, checked
+        assert (
+            checked.code == 0
+            and "transport plugin my_door 0.1" in checked.out
+            and "it keeps the contract" in checked.out
+        ), checked
         (home.directory / "plugins").mkdir()
         (home.directory / "plugins/transports").mkdir(mode=0o755)
         shutil.copy(folder / "build/my_door.so", home.directory / "plugins/transports")
-        home.configure(f"""plugin_path: [{home.directory}/plugins]
+        home.configure(
+            f"""plugin_path: [{home.directory}/plugins]
 sites:
   - name: behind
     scheduler: local
     transport: {{plugin: my_door, command: [setsid, --wait]}}
     workspace: {home.directory}/far
     shapes: [{{name: all, cpus: 2}}]
-""")
+"""
+        )
         assert home.ok("run", "--", "echo", "behind the door") == "behind the door\n"
         many = home.submit("--array", "1-20", "--", "sh", "-c", "exit 0")
         assert home.wait(many) == 0
@@ -109,17 +136,20 @@ def test_what_cannot_be_written_is_said(prefix):
         assert not (home.directory / "mine").exists()
 
 
-@pytest.mark.parametrize("name, said", [
-    ("tools/sound", "it keeps the contract"),
-    ("tools/exits", "exits is not to be used: it ended the process there"),
-    ("tools/aborts", "aborts is not to be used: it ended the process by SIGABRT there"),
-    ("tools/badpointer", "badpointer is not to be used: it ended the process by SIGSEGV there"),
-    ("tools/throwctor", "no such model"),
-    ("tools/abi2", "it was built for plugin ABI 2"),
-    ("tools/notplugin", "exports no hpcbatch_plugin"),
-    ("tools/garbage", "cannot load plugin"),
-    ("tools/nowhere", "loading it ends a process by SIGSEGV: its file is cut off or damaged"),
-])
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("tools/sound", "it keeps the contract"),
+        ("tools/exits", "exits is not to be used: it ended the process there"),
+        ("tools/aborts", "aborts is not to be used: it ended the process by SIGABRT there"),
+        ("tools/badpointer", "badpointer is not to be used: it ended the process by SIGSEGV there"),
+        ("tools/throwctor", "no such model"),
+        ("tools/abi2", "it was built for plugin ABI 2"),
+        ("tools/notplugin", "exports no hpcbatch_plugin"),
+        ("tools/garbage", "cannot load plugin"),
+        ("tools/nowhere", "loading it ends a process by SIGSEGV: its file is cut off or damaged"),
+    ],
+)
 def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, said):
     file = tmp_path / f"{name.split('/')[1]}.so"
     shutil.copy(BROKEN / f"{name}.so", file)
@@ -130,7 +160,9 @@ def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, sa
         assert said in checked.out + checked.err, checked
         assert checked.code == (0 if "keeps" in said else 1), checked
         told = json.loads(home.verb("plugin", "check", file, "--config", config, "--json").out)
-        assert told["good"] == ("keeps" in said) and said in told.get("error", "it keeps the contract") + json.dumps(told), told
+        assert told["good"] == ("keeps" in said) and said in told.get("error", "it keeps the contract") + json.dumps(
+            told
+        ), told
 
 
 def with_flipped_bits(whole, count):
@@ -138,7 +170,9 @@ def with_flipped_bits(whole, count):
     draw = random.Random(20)
     for _ in range(count):
         copy = bytearray(whole)
-        at = draw.randrange(64 + 56 * int.from_bytes(whole[56:58], "little"))  # elf(5): the header and the program headers
+        at = draw.randrange(
+            64 + 56 * int.from_bytes(whole[56:58], "little")
+        )  # elf(5): the header and the program headers
         copy[at] ^= 1 << draw.randrange(8)
         yield at, bytes(copy)
 
@@ -152,7 +186,10 @@ def test_a_plugin_with_a_flipped_bit_is_good_or_refused_in_words(prefix, tmp_pat
             file.write_bytes(damaged)
             checked = home.verb("plugin", "check", file)
             assert checked.code in (0, 1), (at, checked)
-            assert checked.code == 0 or checked.err.startswith("hpcbatch: ") and len(checked.err.splitlines()) == 1, (at, checked)
+            assert checked.code == 0 or checked.err.startswith("hpcbatch: ") and len(checked.err.splitlines()) == 1, (
+                at,
+                checked,
+            )
 
 
 def test_an_engine_serves_beside_plugins_with_flipped_bits(prefix, tmp_path):
@@ -180,5 +217,7 @@ def test_a_damaged_plugin_is_listed_with_the_reason(prefix, tmp_path):
 
 def test_a_list_into_a_full_disk_is_no_good_end():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([f"{PREFIX}/bin/hpcbatch", "plugin", "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [f"{PREFIX}/bin/hpcbatch", "plugin", "list"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert done.returncode == 2 and "cannot write the output: No space left on device" in done.stderr, done

@@ -42,7 +42,15 @@ def script(home, text, python=sys.executable, **options):
     """A user's own file with what `__main__` defines; the hpcbatch that it imports is ours."""
     file = home.directory / "script.py"
     file.write_text(textwrap.dedent(text))
-    return subprocess.run([python, file], env={**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=120, check=False, **options)
+    return subprocess.run(
+        [python, file],
+        env={**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
 
 
 def test_results_exceptions_and_what_is_printed(executor, home, capfd):
@@ -85,7 +93,9 @@ def test_what_main_defines_goes_along(home):
                 MORE
                 print("good")
     """
-    with_it = script(home, text.replace("MORE", "k = 5; assert executor.submit(lambda: twice(Point(2)).x + k).result() == 9"))
+    with_it = script(
+        home, text.replace("MORE", "k = 5; assert executor.submit(lambda: twice(Point(2)).x + k).result() == 9")
+    )
     assert with_it.stdout == "good\n", with_it.stderr
     (home.directory / "cloudpickle.py").write_text("raise ImportError('not here')\n")
     without = script(home, text.replace("MORE", "assert 'lambda' in str(executor.submit(lambda: 1).exception())"))
@@ -103,14 +113,25 @@ def test_a_main_that_cannot_be_imported_is_said(home):
     """
     done = script(home, text)
     assert done.returncode == 1 and "if __name__ == '__main__':" in done.stderr, done.stderr
-    assert script(home, text.replace("        with", "        if __name__ == '__main__':\n         with").replace("            print", "          print")).stdout == "9\n"
+    assert (
+        script(
+            home,
+            text.replace("        with", "        if __name__ == '__main__':\n         with").replace(
+                "            print", "          print"
+            ),
+        ).stdout
+        == "9\n"
+    )
 
 
 def test_a_module_that_changes_is_never_used_as_it_was(home):
     for number in range(5):
         # As long and, often, as old as the one before, but for fractions of a second.
         (home.directory / "helper.py").write_text(f"def answer():\n    return {number}\n")
-        found = script(home, "import helper, hpcbatch\nwith hpcbatch.Executor(memory='100M') as executor:\n    print(executor.submit(helper.answer).result())\n")
+        found = script(
+            home,
+            "import helper, hpcbatch\nwith hpcbatch.Executor(memory='100M') as executor:\n    print(executor.submit(helper.answer).result())\n",
+        )
         assert found.stdout == f"{number}\n", found.stderr
 
 
@@ -153,7 +174,9 @@ def test_what_waits_can_be_cancelled_and_what_runs_not(home):
         assert concurrent.futures.wait([many[3], many[199]], timeout=60).done == {many[3], many[199]}
         gate.touch()
         assert running.result() == 0
-        assert [one.result() for one in many if not one.cancelled()] == [number for number in range(200) if number not in (3, 199)]
+        assert [one.result() for one in many if not one.cancelled()] == [
+            number for number in range(200) if number not in (3, 199)
+        ]
         for _ in range(5):
             with hpcbatch.Executor(cpus=os.cpu_count(), memory="100M") as another:
                 list(another.map(abs, range(40)))  # from here on they share tasks
@@ -167,7 +190,9 @@ def test_what_waits_can_be_cancelled_and_what_runs_not(home):
 
 def test_the_engine_is_killed_meanwhile(home, executor):
     gate = home.directory / "gate"
-    results = [executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done; exit {number}") for number in range(3)]
+    results = [
+        executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done; exit {number}") for number in range(3)
+    ]
     wait_until(lambda: all(one.task for one in results))
     home.kill_engine()
     later = executor.submit(abs, -7)
@@ -177,22 +202,28 @@ def test_the_engine_is_killed_meanwhile(home, executor):
 
 
 def test_a_script_ends_when_its_calls_have_and_leaves_nothing(home):
-    done = script(home, """
+    done = script(
+        home,
+        """
         import hpcbatch, time
         executor = hpcbatch.Executor(memory="100M", initializer=print, initargs=("begins",))
         executor.submit(time.sleep, 0.3).add_done_callback(lambda future: print("ended", future.result()))
-    """)
+    """,
+    )
     assert (done.stdout, done.stderr, done.returncode) == ("ended None\n", "", 0)
     assert os.listdir(home.directory / "home" / "calls") == []
 
 
 def test_what_a_killed_client_left_is_removed_by_the_next(home):
-    killed = script(home, """
+    killed = script(
+        home,
+        """
         import hpcbatch, os, signal
         executor = hpcbatch.Executor(memory="100M")
         executor.submit(abs, -1).result()
         os.kill(os.getpid(), signal.SIGKILL)
-    """)
+    """,
+    )
     calls = home.directory / "home" / "calls"
     assert killed.returncode == -9
     left = set(os.listdir(calls))
@@ -232,6 +263,7 @@ def test_what_makes_no_sense_is_refused(home):
 
 def test_pythons_own_tests_of_executors():
     """As far as they are of all executors (Lib/test/test_concurrent_futures.py)."""
+
     class Ours(hpcbatch.Executor):
         def __init__(self, max_workers=None, **more):
             super().__init__(cpus=0.25, memory="200M", **more)
@@ -250,7 +282,9 @@ def test_pythons_own_tests_of_executors():
         patch.setenv("HPCBATCH_PROGRAM", str(home.program))
         patch.chdir(home.directory)
         found = unittest.TextTestRunner(stream=open(os.devnull, "w")).run(suite)
-    assert found.testsRun > 20 and not found.failures + found.errors, [text for _, text in found.failures + found.errors]
+    assert found.testsRun > 20 and not found.failures + found.errors, [
+        text for _, text in found.failures + found.errors
+    ]
 
 
 def test_quick_calls_share_a_task():
@@ -258,7 +292,11 @@ def test_quick_calls_share_a_task():
     assert [pace.together("f", 1000, 0.0) for _ in range(33)] == [1] * 32 + [0], "until something is known of it"
     assert pace.together("f", 1000, 1.0) == 1, "but not for ever"
     pace.ended("f", 0.001)
-    assert pace.together("f", 10_000, 1.0) == 200 and pace.together("f", 160, 1.0) == 10 and pace.together("f", 3, 1.0) == 1
+    assert (
+        pace.together("f", 10_000, 1.0) == 200
+        and pace.together("f", 160, 1.0) == 10
+        and pace.together("f", 3, 1.0) == 1
+    )
     pace.ended("f", 1.0)
     assert pace.together("f", 10_000, 1.0) == 1 and pace.together("g", 10_000, 1.0) == 1
 

@@ -7,7 +7,10 @@ from python_users import python, script  # noqa: F401 (python is a fixture)
 
 
 def test_calls_wait_for_calls(home, python):
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import asyncio, concurrent.futures, hpcbatch
 
         @hpcbatch.task(cpus=0.5, memory="150M", time="2m")
@@ -36,19 +39,28 @@ def test_calls_wait_for_calls(home, python):
                 print("gathered")
             waiting.set_result(1)
             print(add(1, 1).task is not None or True)
-        """)
+        """,
+    )
     assert said.splitlines()[:4] == ["192 [0, 2, 4] 3", "KeyError(7) True", "(3, 6, [0, 1, 2, 3, 4])", "True True 1"]
     assert said.splitlines()[4] == "gathered"
     assert "add" in home.ok("list"), "a task has the name of its function"
 
 
 def test_functions_of_a_module_are_imported_there(home, python):
-    (home.directory / "mine.py").write_text("import hpcbatch\n\n@hpcbatch.task(memory='150M')\ndef twice(n):\n    return n * 2 if n < 9 else twice.here(n - 9)\n")
-    assert script(home, python, "import mine, hpcbatch\nprint(hpcbatch.gather(mine.twice(4), mine.twice(10)))\n") == "[8, 2]\n"
+    (home.directory / "mine.py").write_text(
+        "import hpcbatch\n\n@hpcbatch.task(memory='150M')\ndef twice(n):\n    return n * 2 if n < 9 else twice.here(n - 9)\n"
+    )
+    assert (
+        script(home, python, "import mine, hpcbatch\nprint(hpcbatch.gather(mine.twice(4), mine.twice(10)))\n")
+        == "[8, 2]\n"
+    )
 
 
 def test_joblib(home, python):
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import joblib, math, hpcbatch.joblib
         def square(n):
             return n * n
@@ -65,8 +77,14 @@ def test_joblib(home, python):
                 except ValueError as error:
                     print(error)
                 print(sum(joblib.Parallel(n_jobs=2, batch_size=10)(joblib.delayed(square)(n) for n in range(50))))
-        """)
-    assert said.splitlines() == [str(sum(n * n for n in range(500))), "[0.0, 1.0, 2.0, 3.0]", "thirty", str(sum(n * n for n in range(50)))]
+        """,
+    )
+    assert said.splitlines() == [
+        str(sum(n * n for n in range(500))),
+        "[0.0, 1.0, 2.0, 3.0]",
+        "thirty",
+        str(sum(n * n for n in range(50))),
+    ]
 
 
 CLUSTER = """
@@ -82,7 +100,11 @@ CLUSTER = """
 
 
 def test_dask_scales_up_and_down_and_loses_nothing(home, python):
-    said = script(home, python, CLUSTER + """
+    said = script(
+        home,
+        python,
+        CLUSTER
+        + """
         with Cluster(cores=1, memory="600MB", walltime="00:10:00", dashboard_address=None, host="127.0.0.1") as cluster, Client(cluster) as client:
             cluster.scale(2)
             client.wait_for_workers(2, timeout=100)
@@ -100,18 +122,23 @@ def test_dask_scales_up_and_down_and_loses_nothing(home, python):
             while client.scheduler_info()["workers"]:
                 time.sleep(0.1)
             print(client.submit(slow, 3).result())
-        """)
+        """,
+    )
     squares = sum(n * n for n in range(40))
     assert said.splitlines() == [str(squares), f"{squares} 40 2", str(sum(n * n for n in range(100, 120))), "9"]
+
     def states():
         return {json.loads(line)["state"] for line in home.ok("list", "--tasks", "--all", "--json").splitlines()}
 
     wait_until(lambda: not states() & {"waiting", "running"}, what="that the workers that were scaled down end")
 
 
-
 def test_dask_replaces_what_is_lost(home, python):
-    said = script(home, python, CLUSTER + """
+    said = script(
+        home,
+        python,
+        CLUSTER
+        + """
         with Cluster(cores=2, processes=2, memory="1GB", walltime="10m", dashboard_address=None, host="127.0.0.1") as cluster, Client(cluster) as client:
             cluster.scale(jobs=1)
             client.wait_for_workers(2, timeout=100)
@@ -122,12 +149,16 @@ def test_dask_replaces_what_is_lost(home, python):
                 os.kill(pid, signal.SIGKILL)
             print(sum(client.gather(futures)))
             print(before.isdisjoint(client.scheduler_info()["workers"]))
-        """)
+        """,
+    )
     assert said.splitlines() == [str(sum(n * n for n in range(100))), "True"]
 
 
 def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import warnings
         from hpcbatch.dask import Cluster
         for wrong in ({"cores": 1, "processes": 2}, {"memory": "100MB"}, {"walltime": "soon"}, {"colour": 1}):
@@ -140,14 +171,23 @@ def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
             with Cluster(queue="short", account="abc", dashboard_address=None, host="127.0.0.1") as cluster:
                 print("--nthreads 1" in cluster.job_script())
         print([str(one.message) for one in seen if "not used" in str(one.message)])
-        """)
+        """,
+    )
     lines = said.splitlines()
-    assert [word in line for word, line in zip(["share 1 cores", "too little", "no duration", "'colour'", "True", "account, queue"], lines)] == [True] * 6, said
+    assert [
+        word in line
+        for word, line in zip(
+            ["share 1 cores", "too little", "no duration", "'colour'", "True", "account, queue"], lines
+        )
+    ] == [True] * 6, said
 
 
 def test_a_notebook(home, python):
     """Six lines, as a person writes them."""
-    said = script(home, python, """
+    said = script(
+        home,
+        python,
+        """
         import nbclient, nbformat
         cells = ["import hpcbatch, pathlib, time",
                  "@hpcbatch.task(memory='150M')\\ndef twice(n):\\n    while not pathlib.Path('go').exists():\\n        time.sleep(0.1)\\n    return 2 * n",
@@ -160,8 +200,17 @@ def test_a_notebook(home, python):
         for cell in notebook.cells[3:]:
             for output in cell.outputs:
                 print(output.data.get("text/html") or output.data["text/plain"])
-        """)
+        """,
+    )
     lines = said.splitlines()
-    assert lines[0] == "True" and '<progress value="3" max="3"></progress> 3 done of 3' in lines[1] and lines[2] == r"'2\n4\n6\n'"
+    assert (
+        lines[0] == "True"
+        and '<progress value="3" max="3"></progress> 3 done of 3' in lines[1]
+        and lines[2] == r"'2\n4\n6\n'"
+    )
     # While it waits, a bar that ends as it stands.
-    assert '<progress value="1" max="1"></progress> 1 done of 1' in lines[3] and lines[4].startswith("Counts(total=1, done=1") and lines[-1] == "[2, 4]"
+    assert (
+        '<progress value="1" max="1"></progress> 1 done of 1' in lines[3]
+        and lines[4].startswith("Counts(total=1, done=1")
+        and lines[-1] == "[2, 4]"
+    )

@@ -24,7 +24,14 @@ def begin(home, text, *words):
     file = home.directory / "script.py"
     file.write_text(textwrap.dedent(text))
     env = home.env | {"PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1", "HPCBATCH_PROGRAM": str(home.program)}
-    return subprocess.Popen([sys.executable, file, *words], env=env, cwd=home.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, file, *words],
+        env=env,
+        cwd=home.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def said(home, text, *words):
@@ -67,7 +74,11 @@ def test_a_module_that_is_edited_while_a_call_runs_is_new_in_the_next_program(ho
 
 
 def test_the_same_program_hears_of_the_edit_in_its_next_call(home):
-    module(home, "mine", 'import time\nVALUE = "old"\ndef work():\n    open("mine.py", "a").write("VALUE = \'new\'\\n")\n    return VALUE\n')
+    module(
+        home,
+        "mine",
+        'import time\nVALUE = "old"\ndef work():\n    open("mine.py", "a").write("VALUE = \'new\'\\n")\n    return VALUE\n',
+    )
     text = f"""
         import hpcbatch, mine
         if __name__ == "__main__":
@@ -78,7 +89,10 @@ def test_the_same_program_hears_of_the_edit_in_its_next_call(home):
 
 
 def test_programs_share_no_state_and_an_initializer_runs_for_each_executor(home):
-    module(home, "mine", """
+    module(
+        home,
+        "mine",
+        """
         import os
         seen = []
         def work():
@@ -93,7 +107,8 @@ def test_programs_share_no_state_and_an_initializer_runs_for_each_executor(home)
             data = open(path).read()
         def loaded():
             return data
-    """)
+    """,
+    )
     assert said(home, USES) == ["1"]
     assert said(home, USES) == ["1"]
     text = f"""
@@ -117,13 +132,17 @@ def test_many_programs_one_after_another_do_not_wait_for_each_others_workers(hom
 
 
 def test_a_call_sees_the_programs_words_and_umask(home):
-    module(home, "mine", """
+    module(
+        home,
+        "mine",
+        """
         import os, sys
         MODE = sys.argv[1] if len(sys.argv) > 1 else "none"
         def work(*_):
             open("made", "w").close()
             return MODE, oct(os.stat("made").st_mode & 0o777)
-    """)
+    """,
+    )
     text = "import os\nos.umask(0o027)\n" + textwrap.dedent(USES)
     assert said(home, text, "fast") == ["('fast', '0o640')"]
 
@@ -156,7 +175,12 @@ def test_what_is_forked_has_a_connection_of_its_own(home):
                     os._exit(0)
                 os.wait()
     """
-    assert said(home, text) == ["8", "[100, 100, 100, 100]", "[0, 2, 4, 6]", "an Executor does not go along when a process is forked: make one in the child"]
+    assert said(home, text) == [
+        "8",
+        "[100, 100, 100, 100]",
+        "[0, 2, 4, 6]",
+        "an Executor does not go along when a process is forked: make one in the child",
+    ]
 
 
 def test_calls_that_wait_for_calls_run_before_a_program_ends(home):
@@ -205,7 +229,10 @@ def test_methods_have_their_object_and_a_long_chain_its_first_error(home):
 
 
 def test_an_odd_exception_or_result_ends_its_own_call_alone(home):
-    module(home, "mine", """
+    module(
+        home,
+        "mine",
+        """
         class Two(Exception):
             def __init__(self, a, b):
                 super().__init__(f"{a} and {b}")
@@ -221,7 +248,8 @@ def test_an_odd_exception_or_result_ends_its_own_call_alone(home):
             raise Odd()
         def ends():
             return Ends()
-    """)
+    """,
+    )
     text = f"""
         import hpcbatch, mine
         if __name__ == "__main__":
@@ -232,7 +260,9 @@ def test_an_odd_exception_or_result_ends_its_own_call_alone(home):
                 print(executor.submit(abs, -1).result(timeout=60))
     """
     lines = said(home, text)
-    assert lines[0].startswith("UnpicklingError a call raised Two: one and another (") and lines[0].endswith("True"), lines
+    assert lines[0].startswith("UnpicklingError a call raised Two: one and another (") and lines[0].endswith(
+        "True"
+    ), lines
     assert lines[1].startswith("UnpicklingError a call raised Odd: "), lines
     assert lines[2].startswith("CallFailed the result of task "), lines
     assert lines[3] == "1"
@@ -280,19 +310,26 @@ def test_items_are_what_was_given(home):
                 print(error)
     """
     lines = said(home, text)
-    assert lines[0] == "['/a', '/b', '1.0', '1180591620717411303424']" and lines[1] == "['18446744073709551617', '1.0', '3']", lines
+    assert (
+        lines[0] == "['/a', '/b', '1.0', '1180591620717411303424']"
+        and lines[1] == "['18446744073709551617', '1.0', '3']"
+    ), lines
     assert lines[2] == "3 x" and len(lines) == 7, lines
 
 
 def test_what_keeps_a_stream_goes_on_printing(home):
-    module(home, "mine", """
+    module(
+        home,
+        "mine",
+        """
         import logging, sys
         def work(n):
             logging.basicConfig(level="INFO", format="%(message)s")
             logging.info(f"logged {n}")
             sys.stdout.buffer.write(b"bytes\\n")
             return sys.stdout.isatty(), sys.stdout.encoding
-    """)
+    """,
+    )
     text = f"""
         import hpcbatch, mine
         if __name__ == "__main__":

@@ -30,10 +30,24 @@ class OpenHome(EngineAtHome):
         self.workspaces = [self.directory / f"space-{site['name']}" for site in sites]
         for workspace in self.workspaces:
             workspace.mkdir(mode=0o755)
-        self.configure(json.dumps({"sites": [{
-            "scheduler": {"plugin": "local", "directory": str(self.pilots_of_this_machine)}, "transport": "shared_fs",
-            "workspace": str(workspace), "scratch": str(self.scratch), "idle_after": "1s",
-            "shapes": [{"name": "one", "cpus": 2, "memory": "1G"}]} | site for site, workspace in zip(sites, self.workspaces)]}))
+        self.configure(
+            json.dumps(
+                {
+                    "sites": [
+                        {
+                            "scheduler": {"plugin": "local", "directory": str(self.pilots_of_this_machine)},
+                            "transport": "shared_fs",
+                            "workspace": str(workspace),
+                            "scratch": str(self.scratch),
+                            "idle_after": "1s",
+                            "shapes": [{"name": "one", "cpus": 2, "memory": "1G"}],
+                        }
+                        | site
+                        for site, workspace in zip(sites, self.workspaces)
+                    ]
+                }
+            )
+        )
 
     def relay_pids(self):
         return [pid for pid, line in processes_with(str(self.directory)).items() if " relay " in line]
@@ -41,7 +55,9 @@ class OpenHome(EngineAtHome):
 
 def waiting_task(engine, *words):
     """One that has said something and runs until the file `go` is there."""
-    return engine.submit(*words, "--", "sh", "-c", f"echo said; echo more >&2; while [ ! -e {engine.directory}/go ]; do sleep 0.1; done")
+    return engine.submit(
+        *words, "--", "sh", "-c", f"echo said; echo more >&2; while [ ! -e {engine.directory}/go ]; do sleep 0.1; done"
+    )
 
 
 def must_be_closed(roots, may_be_listed=()):
@@ -61,7 +77,9 @@ def must_be_closed_by_themselves(paths):
 def must_be_told_nowhere(keys, *files):
     """No command line and no environment on this machine has a key, nor have these files."""
     assert keys
-    processes = [f"/proc/{pid}/{what}" for pid in filter(str.isdigit, os.listdir("/proc")) for what in ("cmdline", "environ")]
+    processes = [
+        f"/proc/{pid}/{what}" for pid in filter(str.isdigit, os.listdir("/proc")) for what in ("cmdline", "environ")
+    ]
     for file in [*files, *processes]:
         try:
             text = pathlib.Path(file).read_bytes()
@@ -72,8 +90,12 @@ def must_be_told_nowhere(keys, *files):
 
 
 def must_not_be_looked_into(pids):
-    assert read_by_second_user(f"/proc/{pid}/cmdline" for pid in pids), "these are everybody's: else what follows shows nothing"
-    assert not read_by_second_user(f"/proc/{pid}/{what}" for pid in pids for what in ("environ", "maps", "fd/0", "fd/1"))
+    assert read_by_second_user(
+        f"/proc/{pid}/cmdline" for pid in pids
+    ), "these are everybody's: else what follows shows nothing"
+    assert not read_by_second_user(
+        f"/proc/{pid}/{what}" for pid in pids for what in ("environ", "maps", "fd/0", "fd/1")
+    )
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022], ids=["umask000", "umask022"])
@@ -104,14 +126,22 @@ def test_files_folders_and_sockets_are_the_owners_alone(umask):
         scratch = [path for path in everything_below(engine.scratch)[1:]]
         assert scratch and not let_do(scratch), "what pilots have on their node"
         relative = {os.path.relpath(path, engine.directory) for path in tried}
-        assert relative >= {"state/hpcbatch/" + name for name in ("store.db", "store.db-wal", "engine.log", "engine.lock", "dropboxes.json",
-                                                                  "pilots")} | {"run/hpcbatch/socket", "space-relay/relay", "space-spool/outbox"}
+        assert relative >= {
+            "state/hpcbatch/" + name
+            for name in ("store.db", "store.db-wal", "engine.log", "engine.lock", "dropboxes.json", "pilots")
+        } | {"run/hpcbatch/socket", "space-relay/relay", "space-spool/outbox"}
         for folder in ("bin", "allocations", "logs", "spool"):
             assert any(name.startswith(f"space-spool/{folder}/") for name in relative), folder
-        must_be_closed_by_themselves(path for path in tried if pathlib.Path(path) not in engine.workspaces and "/work/" not in path)
+        must_be_closed_by_themselves(
+            path for path in tried if pathlib.Path(path) not in engine.workspaces and "/work/" not in path
+        )
 
         keys = keys_below(*engine.workspaces)
-        must_be_told_nowhere(keys, engine.home / "engine.log", *(file for space in engine.workspaces for file in space.glob("allocations/*.sh")))
+        must_be_told_nowhere(
+            keys,
+            engine.home / "engine.log",
+            *(file for space in engine.workspaces for file in space.glob("allocations/*.sh")),
+        )
         must_not_be_looked_into([engine.engine_pid(), *engine.pilot_pids(), *engine.relay_pids()])
         (engine.directory / "go").touch()
         assert engine.wait(*tasks) == 0
@@ -122,7 +152,9 @@ def recording(folder, file, *programs):
     folder.mkdir()
     for name in programs:
         program = folder / name
-        program.write_text(f"#!/bin/sh\ncat /proc/$$/cmdline /proc/$$/environ >> {file}\nexec {shutil.which(name)} \"$@\"\n")
+        program.write_text(
+            f'#!/bin/sh\ncat /proc/$$/cmdline /proc/$$/environ >> {file}\nexec {shutil.which(name)} "$@"\n'
+        )
         program.chmod(0o755)
     return folder
 
@@ -140,7 +172,9 @@ def test_submit_commands_tell_no_key(slurm):
         keys = keys_below(probe.directory / "w")
         assert b"sbatch" in told.read_bytes()
         must_be_told_nowhere(keys, told, *(probe.directory / "w").glob("allocations/*.sh"))
-        shown = slurm.ask("scontrol", "show", "job") + slurm.ask("scontrol", "write", "batch_script", probe.living_jobs()[0].number, "-")
+        shown = slurm.ask("scontrol", "show", "job") + slurm.ask(
+            "scontrol", "write", "batch_script", probe.living_jobs()[0].number, "-"
+        )
         assert not any(key in shown.encode() for key in keys)
         probe.directory.chmod(0o755)
         must_be_closed([probe.home, probe.directory / "w"])
@@ -192,8 +226,10 @@ def told(engine, reason):
 @pytest.mark.parametrize("way", ["unix", "direct", "relay", "spool"])
 def test_a_pilot_with_a_wrong_key_is_counted(way):
     another = "sed -i 's/^key ......../key 00000000/' $hb_name.pilot"
-    with OpenHome({"name": "good", "link": "unix"},
-                  {"name": "bad", "link": way, "interface": "127.0.0.1", "relay_interface": "127.0.0.1", "setup": [another]}) as engine:
+    with OpenHome(
+        {"name": "good", "link": "unix"},
+        {"name": "bad", "link": way, "interface": "127.0.0.1", "relay_interface": "127.0.0.1", "setup": [another]},
+    ) as engine:
         engine.ok("engine", "start")
         assert rejected_peers(engine) == {} and "rejected (" not in engine.ok("engine", "status")
         stays = waiting_task(engine, "--site", "good")

@@ -47,7 +47,9 @@ class SharedBox:
     def __init__(self, home, operator, mode):
         self.home, self.operator = home, operator
         home.directory.chmod(0o755)
-        self.box, self.allowed, self.templates, self.open = (home.directory / name for name in ("box", "allowed", "templates", "open"))
+        self.box, self.allowed, self.templates, self.open = (
+            home.directory / name for name in ("box", "allowed", "templates", "open")
+        )
         for folder, rights in ((self.box, mode), (self.allowed, 0o755), (self.templates, 0o755), (self.open, 0o777)):
             folder.mkdir()
             folder.chmod(rights)
@@ -63,11 +65,19 @@ class SharedBox:
                 os.chown(path, user, user)
 
     def watch(self):
-        return self.home.verb("dropbox", self.box, "--templates", self.templates, "--allow", self.allowed, "--allow", self.open)
+        return self.home.verb(
+            "dropbox", self.box, "--templates", self.templates, "--allow", self.allowed, "--allow", self.open
+        )
 
     def job(self, user, out, source=None, script="copy"):
-        return json.dumps({"script": script, "args": {}, "input_map": {"input": str(source or self.mine[user] / "in")},
-                           "output_map": {"result": str(out)}})
+        return json.dumps(
+            {
+                "script": script,
+                "args": {},
+                "input_map": {"input": str(source or self.mine[user] / "in")},
+                "output_map": {"result": str(out)},
+            }
+        )
 
     def drop(self, user, name, text):
         assert done_by(user, ("drop", self.box / name, text)) == []
@@ -162,8 +172,15 @@ def test_a_published_result_is_no_job_of_the_engines_user(shared, operator):
 def test_a_forged_document_is_not_taken_up_by_the_next_engine(shared, operator):
     pwned = shared.home.directory / "pwned"
     work = f"{shared.home.directory}/nowhere/h-1-2"
-    evil = json.dumps({"script": "command", "args": {"line": f"touch {pwned}"}, "input_map": {}, "output_map": {},
-                       "hpc": {"key": "k", "workspace": work, "owner": operator, "input_map": {}, "output_map": {}}})
+    evil = json.dumps(
+        {
+            "script": "command",
+            "args": {"line": f"touch {pwned}"},
+            "input_map": {},
+            "output_map": {},
+            "hpc": {"key": "k", "workspace": work, "owner": operator, "input_map": {}, "output_map": {}},
+        }
+    )
     (shared.mine[MALLORY] / "in").write_text(evil)
     assert shared.run(MALLORY, "x.job", shared.open / "out")["status"] == "ok"
     shared.home.kill_engine()
@@ -175,7 +192,9 @@ def test_a_forged_document_is_not_taken_up_by_the_next_engine(shared, operator):
 
 def test_jobs_of_a_shared_box_survive_the_end_of_the_engine(shared):
     gate = shared.home.directory / "go"
-    (shared.templates / "slow.template").write_text(COPY.replace("cp", f"touch {shared.open}/began; while [ ! -e {gate} ]; do sleep 0.02; done\ncp"))
+    (shared.templates / "slow.template").write_text(
+        COPY.replace("cp", f"touch {shared.open}/began; while [ ! -e {gate} ]; do sleep 0.02; done\ncp")
+    )
     shared.drop(BOB, "x.job", shared.job(BOB, shared.allowed / "out", script="slow"))
     wait_until((shared.open / "began").exists, 60, "the start of the job")
     shared.home.kill_engine()
@@ -199,7 +218,10 @@ def test_a_job_file_that_others_can_write_is_not_its_owners_word(shared):
 
 def test_a_file_of_several_names_is_no_job(shared):
     kept = shared.mine[BOB] / "kept"
-    assert done_by(BOB, ("drop", kept, shared.job(BOB, shared.allowed / "out")), ("link", kept, shared.box / "x.job")) == []
+    assert (
+        done_by(BOB, ("drop", kept, shared.job(BOB, shared.allowed / "out")), ("link", kept, shared.box / "x.job"))
+        == []
+    )
     assert shared.result("x.job")["status"] == "error"
     assert not (shared.allowed / "out").exists() and kept.exists()
 

@@ -7,7 +7,7 @@ from slurm_site import SMALL, SlurmSite
 
 def checked(site):
     site.ok("engine", "start")
-    answer, = site.json("sites", "check", "cluster")
+    (answer,) = site.json("sites", "check", "cluster")
     assert answer["ok"], answer
     return answer
 
@@ -20,7 +20,7 @@ def test_the_proposal_has_the_partitions_and_an_engine_works_with_it(slurm):
         site.ok("engine", "stop", "--now")
         site.configure("sites:\n" + textwrap.indent(proposal, "  "))
         site.ok("engine", "start")
-        told, = site.json("sites", "show", "cluster")
+        (told,) = site.json("sites", "show", "cluster")
         assert told["workspace"] == str(site.directory / "w")
         shapes = {shape["name"]: shape for shape in told["shapes"]}
         assert set(shapes) == {"cpu", "gpu-v100", "gpu-a100"}, proposal
@@ -30,7 +30,7 @@ def test_the_proposal_has_the_partitions_and_an_engine_works_with_it(slurm):
         task = site.submit("--gpus", "a100:1", *site.say())
         assert site.wait(task) == 0, site.log_end()
         assert site.lines() == [f"{task}"]
-        allocation, = site.json("allocations")
+        (allocation,) = site.json("allocations")
         assert allocation["shape"] == "gpu-a100", allocation
 
 
@@ -77,13 +77,21 @@ def test_a_site_is_added_once_it_was_shown_and_agreed_to(slurm):
         file.write_text("# mine\n")
         words = ["sites", "add", "second", "--workspace", site.directory / "second", "--config", file]
         shown = site.verb(*words)
-        assert shown.code == 0 and "- name: second\n  scheduler: slurm\n" in shown.out and "nobody can be asked" in shown.err, shown
+        assert (
+            shown.code == 0
+            and "- name: second\n  scheduler: slurm\n" in shown.out
+            and "nobody can be asked" in shown.err
+        ), shown
         assert file.read_text() == "# mine\n" and not (site.directory / "second").exists()
         assert site.ok(*words, "--yes") == shown.out
         assert file.read_text() == "# mine\nsites:\n" + textwrap.indent(shown.out, "  ")
         again = site.verb(*words, "--yes")
         assert again.code == 2 and "has a site 'second'" in again.err, again
         site.ok("engine", "start", "--config", file)
-        assert {shape["name"] for shape in site.json("sites", "show", "second")[0]["shapes"]} == {"cpu", "gpu-v100", "gpu-a100"}
+        assert {shape["name"] for shape in site.json("sites", "show", "second")[0]["shapes"]} == {
+            "cpu",
+            "gpu-v100",
+            "gpu-a100",
+        }
         task = site.submit(*site.say())
         assert site.wait(task) == 0, site.log_end()

@@ -28,8 +28,10 @@ def charged(site):
 
 def test_tasks_run_in_batch_jobs_of_their_account_and_nobody_elses(accounts):
     with SlurmSite(accounts, SMALL | {"cpus": 1}, max_queued=4, max_running=4, idle_after="5m") as site:
-        asked = {account: site.submit("--array", "1-5", *(("--account", account) if account != "root" else ()), *site.say())
-                 for account in ("lab", "course", "root")}
+        asked = {
+            account: site.submit("--array", "1-5", *(("--account", account) if account != "root" else ()), *site.say())
+            for account in ("lab", "course", "root")
+        }
         assert site.wait(*asked.values()) == 0
         later = site.submit("--account", "lab", *site.say())
         assert site.wait(later) == 0
@@ -38,12 +40,18 @@ def test_tasks_run_in_batch_jobs_of_their_account_and_nobody_elses(accounts):
             for index in range(1, 6):
                 assert paid[site.show(f"{array}.{index}")["allocation"]] == account
         assert paid[site.show(later)["allocation"]] == "lab"
-        assert collections.Counter(paid.values()) == {"lab": 1, "course": 1, "root": 1}, "pilots are shared by those that chose the same"
+        assert collections.Counter(paid.values()) == {
+            "lab": 1,
+            "course": 1,
+            "root": 1,
+        }, "pilots are shared by those that chose the same"
 
 
 def test_a_restart_goes_on_with_what_was_chosen(accounts):
     with SlurmSite(accounts, SMALL | {"cpus": 1}, max_queued=1, max_running=1, idle_after="5m") as site:
-        array = site.submit("--account", "lab", "--array", "1-30", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2")
+        array = site.submit(
+            "--account", "lab", "--array", "1-30", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2"
+        )
         site.wait_for_lines(3)
         site.kill_engine()
         site.ok("engine", "start")
@@ -57,7 +65,9 @@ def test_an_account_that_slurm_refuses_keeps_nobody_else_waiting(accounts):
         stuck = site.submit("--account", "nobodys", "--", "true")
         assert "small+account=nobodys of cluster is not asked for" in site.explained(stuck, "not asked for")
         assert site.ok("run", "--", "echo", "fine") == "fine\n"
-        shown = next(shape for shape in site.json("sites", "show", "cluster")[0]["shapes"] if "nobodys" in shape["name"])
+        shown = next(
+            shape for shape in site.json("sites", "show", "cluster")[0]["shapes"] if "nobodys" in shape["name"]
+        )
         assert "account" in shown["message"].lower(), shown
 
 
@@ -74,7 +84,11 @@ def test_only_what_the_configuration_allows_is_chosen(accounts):
 def test_a_choice_that_the_batch_system_has_no_word_for_is_told_at_the_start(accounts):
     with SlurmSite(accounts, choices={"colour": "any"}) as site:
         refused = site.verb("engine", "start")
-        assert refused.code != 0 and "'choices' has 'colour', for which the scheduler slurm has no word; tasks can choose account, " in refused.err
+        assert (
+            refused.code != 0
+            and "'choices' has 'colour', for which the scheduler slurm has no word; tasks can choose account, "
+            in refused.err
+        )
 
 
 def test_of_several_partitions_one_is_taken(slurm):

@@ -8,9 +8,24 @@ from slurm_site import SMALL, SlurmSite
 
 # Where the engine kills itself, and at which pass. One allocation may be asked for, so a run whose pilot was not used on
 # would need a second batch job.
-POINTS = ["submit-received", "submit-decided", "submit-durable", "intent-durable", "submit-command-started",
-          "submit-command-answered", "allocation-accepted", "poll-answered", "pilot-registered", "lease-decided:2",
-          "lease-written:2", "lease-sent", "lease-sent:3", "result-received:2", "result-durable", "result-durable:10"]
+POINTS = [
+    "submit-received",
+    "submit-decided",
+    "submit-durable",
+    "intent-durable",
+    "submit-command-started",
+    "submit-command-answered",
+    "allocation-accepted",
+    "poll-answered",
+    "pilot-registered",
+    "lease-decided:2",
+    "lease-written:2",
+    "lease-sent",
+    "lease-sent:3",
+    "result-received:2",
+    "result-durable",
+    "result-durable:10",
+]
 # More than a pilot holds at once, so that every point is passed often enough.
 COUNT = 2000
 
@@ -75,8 +90,14 @@ def test_a_kill_while_the_results_of_a_dead_pilot_are_read(slurm):
         engine = start_to_die_at(site, "outbox-read")
         ended = site.submit("--array", "1-50", *site.say())
         assert site.wait(ended) == 0
-        cut = site.submit("--array", "1-4", "--", "sh", "-c",
-                          f"echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done")
+        cut = site.submit(
+            "--array",
+            "1-4",
+            "--",
+            "sh",
+            "-c",
+            f"echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done",
+        )
         site.wait_for_lines(54)
         site.kill_pilots()
         wait_until(lambda: not is_alive(engine), 60, "the engine's end")

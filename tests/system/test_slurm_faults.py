@@ -10,7 +10,7 @@ from slurm_site import LONG, SMALL, SlurmSite
 
 def long_tasks(site, count=4):
     """Tasks that the test lets end, and that note each start; returns their array."""
-    command = f'echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
+    command = f"echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done"
     return site.submit("--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", command)
 
 
@@ -47,7 +47,7 @@ def test_a_batch_job_cancelled_by_somebody_else(slurm):
     with SlurmSite(slurm, SMALL | {"cpus": 4}) as site:
         array = long_tasks(site)
         site.wait_for_lines(4)
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         slurm.ask("scancel", job.number)
         wait_until(lambda: "cancelled" in site.json("allocations")[0].get("message", ""), 30, "the engine's seeing it")
         # Whoever cancelled it is respected: the shape is left alone for half a minute, and that is said.
@@ -68,7 +68,7 @@ def test_a_node_lost(slurm):
     with SlurmSite(slurm, SMALL | {"cpus": 4}) as site:
         array = long_tasks(site)
         site.wait_for_lines(4)
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         slurm.cluster("node-kill", job.nodes)
         try:
             for step in {parent_of(pid) for pid in site.pilot_pids()} - site.pilot_pids():
@@ -86,7 +86,7 @@ def test_a_node_daemon_lost_while_the_pilot_lives(slurm):
     with SlurmSite(slurm, SMALL | {"cpus": 4}) as site:
         array = long_tasks(site)
         site.wait_for_lines(4)
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         old = site.pilot_pids()
         slurm.cluster("node-kill", job.nodes)
         try:
@@ -100,7 +100,7 @@ def test_the_controller_away_in_the_middle_of_a_run(slurm):
     """Pilots work on, the site says what is wrong, and no allocation is asked for twice."""
     away = 60 if LONG else 15
     with SlurmSite(slurm, SMALL | {"cpus": 4}, idle_after="30s") as site:
-        slow = f'echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2'
+        slow = f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2"
         count = 20 * away
         array = site.submit("--array", f"1-{count}", "--", "sh", "-c", slow)
         site.wait_for_lines(8)
@@ -139,8 +139,10 @@ def test_a_node_on_which_every_command_fails(slurm):
     """The first pilot's node has lost a program: few of the tasks meet it, and `sites` and `explain` say so."""
     with SlurmSite(slurm, SMALL | {"cpus": 4}, max_running=2) as site:
         first = site.directory / "first"
-        command = (f'ln -s "$HPCBATCH_PILOT" {first} 2>/dev/null; [ "$(readlink {first})" = "$HPCBATCH_PILOT" ] && exit 127; '
-                   f'echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.3')
+        command = (
+            f'ln -s "$HPCBATCH_PILOT" {first} 2>/dev/null; [ "$(readlink {first})" = "$HPCBATCH_PILOT" ] && exit 127; '
+            f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.3"
+        )
         array = site.submit("--array", "1-100", "--retries", "0", "--", "sh", "-c", command)
         wait_until(lambda: site.json("sites")[0].get("nodes"), 60, "a node in doubt")
         node = site.json("sites")[0]["nodes"][0]

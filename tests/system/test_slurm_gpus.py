@@ -24,7 +24,9 @@ class GpuCluster(SlurmSite):
         file.write_text(json.dumps(configuration))
 
     def work(self, *words, more=()):
-        return self.submit("--gpus", "v100:1", "--retries", "0", *more, "--", "sh", "-c", self.gpus.command("n3"), "sh", *words)
+        return self.submit(
+            "--gpus", "v100:1", "--retries", "0", *more, "--", "sh", "-c", self.gpus.command("n3"), "sh", *words
+        )
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def test_one_that_fails_its_check_is_not_used(cluster):
     array = cluster.work("--seconds", "0.5", more=("--array", "1-4"))
     assert cluster.wait(array) == 0
     assert {cluster.ok("log", f"{array}.{n}").strip() for n in range(1, 5)} == {"1"}
-    pilot, = cluster.json("pilots")
+    (pilot,) = cluster.json("pilots")
     assert "computes wrong" in pilot["message"] and pilot["gpus"] == {"v100": 1}, pilot
 
 
@@ -56,7 +58,9 @@ def test_one_that_is_hot_for_a_minute_is_set_aside(cluster):
     array = cluster.work("--seconds", "75", more=("--array", "1-2"))
     wait_until(lambda: len(list((cluster.gpus.folder / "n3/use").glob("*"))) == 2, what="both to work")
     cluster.gpus.fault(0, "hot", node="n3")
-    wait_until(lambda: "slowed down by its heat" in cluster.json("pilots")[0].get("message", ""), 120, what="its trouble")
+    wait_until(
+        lambda: "slowed down by its heat" in cluster.json("pilots")[0].get("message", ""), 120, what="its trouble"
+    )
     cluster.ok("cancel", array)
     assert [bool(device.get("trouble")) for device in cluster.json("pilots")[0]["devices"]] == [True, False]
 
@@ -67,13 +71,20 @@ def test_each_kind_of_work_goes_to_the_gpus_that_serve_it_most(slurm):
         (site.gpus.folder / "v100").symlink_to("n3")
         (site.gpus.folder / "a100").symlink_to("n4")
         # Three times as fast there, and as fast anywhere.
-        (site.directory / "table").write_text("net a100 0.5 100 90\nnet v100 1.5 100 90\ntiny a100 0.5 100 90\ntiny v100 0.5 100 90\n")
-        work = f'echo $HPCBATCH_GPU_KIND; HPCBATCH_FAKEGPU={site.gpus.folder}/$HPCBATCH_GPU_KIND exec {QUOTED} work --class $0 --table {site.directory}/table'
+        (site.directory / "table").write_text(
+            "net a100 0.5 100 90\nnet v100 1.5 100 90\ntiny a100 0.5 100 90\ntiny v100 0.5 100 90\n"
+        )
+        work = f"echo $HPCBATCH_GPU_KIND; HPCBATCH_FAKEGPU={site.gpus.folder}/$HPCBATCH_GPU_KIND exec {QUOTED} work --class $0 --table {site.directory}/table"
 
         def ran(count):
-            ids = [site.submit("--gpus", "1", "--name", name, "--array", f"1-{count}", "--", "sh", "-c", work, name) for name in ("net", "tiny")]
+            ids = [
+                site.submit("--gpus", "1", "--name", name, "--array", f"1-{count}", "--", "sh", "-c", work, name)
+                for name in ("net", "tiny")
+            ]
             assert site.wait(*ids, timeout=200) == 0
-            return [collections.Counter(site.show(f"{number}.{n}")["device"] for n in range(1, count + 1)) for number in ids]
+            return [
+                collections.Counter(site.show(f"{number}.{n}")["device"] for n in range(1, count + 1)) for number in ids
+            ]
 
         for kind in ("a100", "v100"):  # so little work is not worth another batch job
             site.ok("run", "--gpus", kind, "--", "true")

@@ -25,10 +25,24 @@ def shape_of(site):
 @contextlib.contextmanager
 def full(slurm, minutes):
     """Another's batch jobs on all of partition cpu."""
-    numbers = [slurm.submit("sleep 3600\n", "--partition=cpu", "--exclusive", "--nodes=1", f"--time={minutes}", "--output=/dev/null",
-                            "--error=/dev/null") for _ in range(2)]
+    numbers = [
+        slurm.submit(
+            "sleep 3600\n",
+            "--partition=cpu",
+            "--exclusive",
+            "--nodes=1",
+            f"--time={minutes}",
+            "--output=/dev/null",
+            "--error=/dev/null",
+        )
+        for _ in range(2)
+    ]
     try:
-        wait_until(lambda: slurm.ask("squeue", "-h", "-j", ",".join(numbers), "-o", "%T").split() == ["RUNNING"] * 2, 30, "a full partition")
+        wait_until(
+            lambda: slurm.ask("squeue", "-h", "-j", ",".join(numbers), "-o", "%T").split() == ["RUNNING"] * 2,
+            30,
+            "a full partition",
+        )
         yield
     finally:
         slurm.ask("scancel", *numbers)
@@ -72,7 +86,9 @@ def test_a_start_is_told_from_what_the_queue_shows(slurm):
         told = shape_of(site)
         # How long such jobs really run nobody has seen: no later than their limits.
         assert "wait_50" not in told and 300 < told["wait_90"] <= 600
-        wait_until(lambda: any("start_90" in one for one in waits(site)["queued"]), 150, "a look that sees the allocation")
+        wait_until(
+            lambda: any("start_90" in one for one in waits(site)["queued"]), 150, "a look that sees the allocation"
+        )
         assert "as its queue looks" in " ".join(site.ok("waits").split())
         assert "as its queue looks" in " ".join(site.ok("explain", task).split())
         assert "expected_start_90" in json.dumps(site.json("allocations"))
@@ -91,14 +107,17 @@ def test_a_hidden_queue_is_said_and_nothing_is_made_of_it():
             site.ok("cancel", task)
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    (("small",), "say --until when"),
-    (("--until", "1h"), "say which shape"),
-    (("small", "--until", "yesterday"), "neither a duration"),
-    (("small", "--until", "1h", "--count", "0"), "--count"),
-    (("small", "--end"), "no pilots of cluster/small are kept"),
-    (("small", "--until", "1h", "--count", "99"), "max_running of the site is"),
-])
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("small",), "say --until when"),
+        (("--until", "1h"), "say which shape"),
+        (("small", "--until", "yesterday"), "neither a duration"),
+        (("small", "--until", "1h", "--count", "0"), "--count"),
+        (("small", "--end"), "no pilots of cluster/small are kept"),
+        (("small", "--until", "1h", "--count", "99"), "max_running of the site is"),
+    ],
+)
 def test_what_is_wrong_is_said(site, words, says):
     refused = site.verb("keep", *words)
     assert refused.code == 2 and says in refused.err, refused

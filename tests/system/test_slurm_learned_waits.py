@@ -37,8 +37,13 @@ def site_with_past(slurm, folder, lines):
     (folder / "past").write_text("".join(line + "\n" for line in lines))
     (tools / "sacct").write_text(f"#!/bin/sh\necho asked >> {folder}/asked\ncat {folder}/past\n")
     (tools / "sacct").chmod(0o755)
-    return SlurmSite(slurm, transport={"plugin": "shared_fs",
-                                       "environment": {"SLURM_CONF": slurm.conf, "PATH": f"{tools}:{os.environ['PATH']}"}})
+    return SlurmSite(
+        slurm,
+        transport={
+            "plugin": "shared_fs",
+            "environment": {"SLURM_CONF": slurm.conf, "PATH": f"{tools}:{os.environ['PATH']}"},
+        },
+    )
 
 
 def test_a_model_is_learned_and_used_without_a_restart(slurm, tmp_path):
@@ -72,7 +77,9 @@ def test_real_accounting_is_read():
         slurm.ask("scancel", slurm.submit("true\n", "--partition=cpu", "--time=5", "--hold", "--output=/dev/null"))
         with SlurmSite(slurm) as site:
             # The last reach the accounting some seconds late.
-            wait_until(lambda: "accounting shows 3 batch jobs" in site.verb("waits", "train").err, 90, "three jobs told")
+            wait_until(
+                lambda: "accounting shows 3 batch jobs" in site.verb("waits", "train").err, 90, "three jobs told"
+            )
 
 
 def test_what_is_no_site_or_no_estimator_is_said(slurm):

@@ -24,7 +24,9 @@ def test_many_short_tasks_need_few_batch_jobs_and_little_memory(slurm):
             assert time.monotonic() - begin < 600, site.show(array)
             most = max(most, resident_memory(engine))
             jobs = max(jobs, len(site.living_jobs()))
-        print(f"{count} tasks in {time.monotonic() - begin:.1f} s, engine {most / 1e6:.1f} MB, {site.must_be_single()} batch jobs")
+        print(
+            f"{count} tasks in {time.monotonic() - begin:.1f} s, engine {most / 1e6:.1f} MB, {site.must_be_single()} batch jobs"
+        )
         assert site.wait(array) == 0
         assert most < 60e6
         assert jobs <= 2
@@ -46,11 +48,14 @@ def test_stop_now_leaves_no_batch_job(slurm):
         wait_until(lambda: not site.living_jobs(), 20, "the end of all batch jobs")
 
 
-@pytest.mark.parametrize("shape, words", [
-    (SMALL | {"partition": "nowhere"}, "invalid partition name"),
-    (SMALL | {"cpus": 64}, "partitionconfig"),  # accepted, and never started: cancelled
-    (SMALL | {"partition": "gpu", "gpus": {"h900": 1}}, "configuration is not available"),
-])
+@pytest.mark.parametrize(
+    "shape, words",
+    [
+        (SMALL | {"partition": "nowhere"}, "invalid partition name"),
+        (SMALL | {"cpus": 64}, "partitionconfig"),  # accepted, and never started: cancelled
+        (SMALL | {"partition": "gpu", "gpus": {"h900": 1}}, "configuration is not available"),
+    ],
+)
 def test_an_impossible_shape_is_asked_for_once_and_its_refusal_shown(slurm, shape, words):
     with SlurmSite(slurm, shape) as site:
         task = site.submit("--", "true")
@@ -63,13 +68,16 @@ def test_an_impossible_shape_is_asked_for_once_and_its_refusal_shown(slurm, shap
         assert site.show(task)["state"] == "waiting"
 
 
-@pytest.mark.parametrize("keys, words", [
-    ({"workspace": "w"}, "workspace"),
-    ({"polls_every": "1s"}, "polls_every"),
-    ({"scheduler": "slurmy"}, "slurmy"),
-    ({"scheduler": {"plugin": "slurm", "sbatch": "/bin/true"}}, "takes no configuration"),
-    ({"shapes": [{"name": "a", "partition": "cpu", "cpus": 1, "memory": "1G"}]}, "walltime"),
-])
+@pytest.mark.parametrize(
+    "keys, words",
+    [
+        ({"workspace": "w"}, "workspace"),
+        ({"polls_every": "1s"}, "polls_every"),
+        ({"scheduler": "slurmy"}, "slurmy"),
+        ({"scheduler": {"plugin": "slurm", "sbatch": "/bin/true"}}, "takes no configuration"),
+        ({"shapes": [{"name": "a", "partition": "cpu", "cpus": 1, "memory": "1G"}]}, "walltime"),
+    ],
+)
 def test_a_bad_site_is_refused_with_file_and_line(slurm, keys, words):
     with SlurmSite(slurm, **keys) as site:
         refused = site.verb("engine", "start")
@@ -82,10 +90,16 @@ def test_a_limit_of_the_account_is_not_run_against(tmp_path):
     """One batch job may be submitted at a time: the second is refused, which ends the asking and not the work."""
     with Slurm("--set", "AccountingStorageEnforce=associations,limits", "--set", "MinJobAge=3600") as slurm:
         slurm.ask("sacctmgr", "-iQ", "modify", "user", "root", "set", "MaxSubmitJobs=1")
-        wait_until(lambda: "1" in slurm.ask("scontrol", "show", "assoc_mgr", "flags=assoc").partition("MaxSubmitJobs=")[2][:2]
-                   or "MaxSubmitJobs=1" in slurm.ask("scontrol", "show", "assoc_mgr"), 20, "the controller's knowing it")
+        wait_until(
+            lambda: "1" in slurm.ask("scontrol", "show", "assoc_mgr", "flags=assoc").partition("MaxSubmitJobs=")[2][:2]
+            or "MaxSubmitJobs=1" in slurm.ask("scontrol", "show", "assoc_mgr"),
+            20,
+            "the controller's knowing it",
+        )
         with SlurmSite(slurm, SMALL | {"cpus": 1}, max_queued=4, max_running=8) as site:
-            array = site.submit("--array", "1-40", "--time", "5m", "--", "sh", "-c", f"sleep 0.5; echo $HPCBATCH_TASK_ID >> {site.said}")
+            array = site.submit(
+                "--array", "1-40", "--time", "5m", "--", "sh", "-c", f"sleep 0.5; echo $HPCBATCH_TASK_ID >> {site.said}"
+            )
             assert "not asked for" in site.explained(f"{array}.40", "limit of the batch system")
             assert site.wait(array) == 0
             site.must_have_said(array, 40)

@@ -32,7 +32,7 @@ def test_tasks_run_and_their_output_comes_back(slurm, way):
 @pytest.mark.parametrize("way", ["relay", "spool"])
 def test_an_engine_that_is_killed_finds_its_pilots_again(slurm, way):
     with SlurmSite(slurm, SMALL, link=way, relay_interface="127.0.0.1") as site:
-        command = f'echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
+        command = f"echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done"
         array = site.submit("--array", "1-40", "--", "sh", "-c", command)
         site.wait_for_lines(2)
         site.kill_engine()
@@ -45,9 +45,11 @@ def test_an_engine_that_is_killed_finds_its_pilots_again(slurm, way):
 
 def test_a_relay_that_is_killed_is_started_again_and_found(slurm):
     with SlurmSite(slurm, SMALL, link="relay", relay_interface="127.0.0.1") as site:
-        array = site.submit("--array", f"1-{TASKS}", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.05")
+        array = site.submit(
+            "--array", f"1-{TASKS}", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.05"
+        )
         site.wait_for_lines(20)
-        first, = relays(site)
+        (first,) = relays(site)
         os.kill(first, signal.SIGKILL)
         assert site.wait(array) == 0
         site.must_have_said(array, TASKS)
@@ -73,7 +75,9 @@ def test_where_nothing_may_connect_a_pilot_finds_the_files(slurm):
         assert site.wait(array) == 0
         assert link_of(site).startswith("spool ")
         site.must_have_said(array, 40)
-        assert "Network is unreachable" in "".join(log.read_text() for log in (site.directory / "w/allocations").glob("*.out"))
+        assert "Network is unreachable" in "".join(
+            log.read_text() for log in (site.directory / "w/allocations").glob("*.out")
+        )
 
 
 def test_a_quiet_pilot_is_found_again_by_files(slurm):

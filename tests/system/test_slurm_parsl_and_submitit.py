@@ -15,11 +15,16 @@ CUT_OFF = """
 
 def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
     with SlurmSite(slurm, TWO, max_queued=2, max_running=2, idle_after="5s") as site:
-        said = script(site, python, """
+        said = script(
+            site,
+            python,
+            """
         import os, pathlib, subprocess, sys, time, parsl
         from parsl.executors import HighThroughputExecutor
         from hpcbatch.parsl import Provider
-        """ + CUT_OFF + """
+        """
+            + CUT_OFF
+            + """
         def slow(number):
             import time
             time.sleep(0.3)
@@ -36,7 +41,9 @@ def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
                     time.sleep(0.1)
                 cut_off()
                 print([call.result() for call in calls] == [n * n for n in range(200)])
-        """, timeout=400)
+        """,
+            timeout=400,
+        )
         assert said == "True\n", said
         assert 2 <= site.must_be_single() <= 5, site.batch_jobs()
         states = {task["state"] for task in site.json("list", "--tasks", "--all")}
@@ -45,9 +52,14 @@ def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
 
 def test_jobs_of_submitit_share_batch_jobs_and_survive_one(slurm, python):
     with SlurmSite(slurm, TWO, max_queued=2, max_running=2, idle_after="5s") as site:
-        said = script(site, python, """
+        said = script(
+            site,
+            python,
+            """
         import os, subprocess, time, submitit
-        """ + CUT_OFF + """
+        """
+            + CUT_OFF
+            + """
         def slow(number):
             time.sleep(0.5)
             return number * number
@@ -61,6 +73,8 @@ def test_jobs_of_submitit_share_batch_jobs_and_survive_one(slurm, python):
             cut_off()
             found = [job.result() for job in jobs]
             print(found == [n * n for n in range(40)])
-        """, timeout=400)
+        """,
+            timeout=400,
+        )
         assert said == "True\n", said
         assert 2 <= site.must_be_single() <= 4, site.batch_jobs()

@@ -14,10 +14,10 @@ WHOLE = 54 if LONG else 18
 
 def test_a_shape_of_two_nodes_has_a_pilot_on_each(slurm):
     with SlurmSite(slurm, SMALL | {"name": "pair", "nodes": 2}, max_queued=1, max_running=1) as site:
-        command = f'echo $HPCBATCH_PILOT >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
+        command = f"echo $HPCBATCH_PILOT >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done"
         array = site.submit("--array", "1-4", "--", "sh", "-c", command)
         site.wait_for_lines(4)
-        job, = site.living_jobs()
+        (job,) = site.living_jobs()
         assert sorted(site.lines()) == [f"{job.name}.0"] * 2 + [f"{job.name}.1"] * 2
         assert job.nodes == "n[1-2]"
         (site.directory / "go").touch()
@@ -37,7 +37,11 @@ def test_gpus_are_told_to_the_tasks_by_kind(slurm):
         assert sorted(devices[:2]) == ["0", "1"]
         assert devices[2:] == ["0,1", "0"]
         shapes = {allocation["name"]: allocation["shape"] for allocation in site.json("allocations")}
-        assert [shapes[site.show(task)["allocation"]] for task in (f"{pair}.1", both, other)] == ["v100", "v100", "a100"]
+        assert [shapes[site.show(task)["allocation"]] for task in (f"{pair}.1", both, other)] == [
+            "v100",
+            "v100",
+            "a100",
+        ]
 
 
 def test_more_gpus_than_any_shape_has_are_refused_at_once(slurm):

@@ -38,11 +38,21 @@ def test_output_input_exit_code_and_surroundings(engine, tree):
     assert seen["OWN"] == "a b$c"
     assert seen["HPCBATCH_CPUS"] == "1" and seen["HPCBATCH_SITE"] == "here" and "HPCBATCH_TASK_ID" in seen
     assert "/slot" in seen["TMPDIR"]
-    assert run(engine, tree, 'echo x > $TMPDIR/x && cat $TMPDIR/x') == (0, "x\n", "")
+    assert run(engine, tree, "echo x > $TMPDIR/x && cat $TMPDIR/x") == (0, "x\n", "")
 
 
-@pytest.mark.parametrize("script, code", [("exit 125", 125), ("exit 126", 126), ("exit 127", 127), ("exit 255", 255), ("exit 1", 1),
-                                          ("kill -KILL $$", 137), ("kill -TERM $$", 143)])
+@pytest.mark.parametrize(
+    "script, code",
+    [
+        ("exit 125", 125),
+        ("exit 126", 126),
+        ("exit 127", 127),
+        ("exit 255", 255),
+        ("exit 1", 1),
+        ("kill -KILL $$", 137),
+        ("kill -TERM $$", 143),
+    ],
+)
 def test_codes_and_signals_are_the_programs_own(engine, tree, script, code):
     task = engine.submit("--container", tree, "--", "sh", "-c", script)
     engine.wait(task)
@@ -64,8 +74,19 @@ def test_what_is_written_is_the_users_and_outputs_are_published(engine, tree, fo
     place.mkdir()
     wanted = place / "result"
     (place / "data").write_text("data\n")
-    engine.ok("run", "--input", f"in={place}/data", "--output", f"out={wanted}", "--container", tree, "--",
-              "sh", "-c", "cat in /etc/mark > out; ls -ld . >&2")
+    engine.ok(
+        "run",
+        "--input",
+        f"in={place}/data",
+        "--output",
+        f"out={wanted}",
+        "--container",
+        tree,
+        "--",
+        "sh",
+        "-c",
+        "cat in /etc/mark > out; ls -ld . >&2",
+    )
     assert wanted.read_text() == "data\nin the image\n"
     assert wanted.stat().st_uid == os.geteuid()
     os.umask(0o027)
@@ -102,7 +123,10 @@ def test_who_cancels_leaves_no_process_and_no_container(engine, tree):
 
 
 def test_its_cpus_are_its_own(engine, tree):
-    assert engine.ok("run", "--cpus", "1", "--container", tree, "--", "nproc").strip() == engine.ok("run", "--cpus", "1", "--", "nproc").strip()
+    assert (
+        engine.ok("run", "--cpus", "1", "--container", tree, "--", "nproc").strip()
+        == engine.ok("run", "--cpus", "1", "--", "nproc").strip()
+    )
 
 
 def test_nothing_runs_without_its_image(engine, folder):
@@ -126,8 +150,17 @@ def test_binds_and_variables_of_its_own(engine, tree, folder):
     (place / "file").write_text("shown\n")
     file = engine.directory / "tasks.yaml"
     binds = [f"{place}:/mnt/there"]
-    file.write_text(json.dumps([{"name": "a", "command": ["sh", "-c", "cat /mnt/there/file; echo $OWN $PATH; echo w > /mnt/there/new"],
-                                 "container": {"image": str(tree), "binds": binds, "environment": {"OWN": "set", "PATH": "/bin"}}}]))
+    file.write_text(
+        json.dumps(
+            [
+                {
+                    "name": "a",
+                    "command": ["sh", "-c", "cat /mnt/there/file; echo $OWN $PATH; echo w > /mnt/there/new"],
+                    "container": {"image": str(tree), "binds": binds, "environment": {"OWN": "set", "PATH": "/bin"}},
+                }
+            ]
+        )
+    )
     task = engine.ok("submit", "--file", file).split()[0]
     assert engine.wait(task) == 0, engine.show(task)
     assert engine.ok("log", task) == "shown\nset /bin\n"
@@ -136,8 +169,19 @@ def test_binds_and_variables_of_its_own(engine, tree, folder):
 
 def test_two_hundred_tasks(engine, tree):
     begin = time.monotonic()
-    tasks = engine.submit("--array", "1-200", "--mem", "100M", "--container", tree, "--", "sh", "-c",
-                          "cat /etc/mark >/dev/null && exit $((HPCBATCH_TASK_INDEX % 5 == 0 ? 7 : 0))", timeout=300)
+    tasks = engine.submit(
+        "--array",
+        "1-200",
+        "--mem",
+        "100M",
+        "--container",
+        tree,
+        "--",
+        "sh",
+        "-c",
+        "cat /etc/mark >/dev/null && exit $((HPCBATCH_TASK_INDEX % 5 == 0 ? 7 : 0))",
+        timeout=300,
+    )
     engine.wait(tasks, timeout=300)
     print(f"200 tasks with {engine.runtime} took {time.monotonic() - begin:.1f} s")
     ends = engine.show(tasks)

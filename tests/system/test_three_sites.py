@@ -22,16 +22,35 @@ class ThreeSites(SlurmSite):
         super().__init__(slurm)
         self.doomed = doomed
         self.go, self.go_on = self.directory / "go", self.directory / "go-on"
-        sites = [{"name": name, "scheduler": scheduler, "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": bed.conf}},
-                  "workspace": str(self.directory / name), "interface": "127.0.0.1", "idle_after": "2s", "poll_every": "500ms",
-                  "settle_after": "4s", "lost_after": "5s", "max_queued": 1, "max_running": 1, "shapes": [SMALL]}
-                 for name, scheduler, bed in (("doomed", "slurm", doomed), ("cluster", "slurm", slurm), ("torque", "pbs", slurm))]
+        sites = [
+            {
+                "name": name,
+                "scheduler": scheduler,
+                "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": bed.conf}},
+                "workspace": str(self.directory / name),
+                "interface": "127.0.0.1",
+                "idle_after": "2s",
+                "poll_every": "500ms",
+                "settle_after": "4s",
+                "lost_after": "5s",
+                "max_queued": 1,
+                "max_running": 1,
+                "shapes": [SMALL],
+            }
+            for name, scheduler, bed in (
+                ("doomed", "slurm", doomed),
+                ("cluster", "slurm", slurm),
+                ("torque", "pbs", slurm),
+            )
+        ]
         self.configure(json.dumps({"sites": sites}, indent=1))
 
     def submit_gated(self, count, *words):
         """Tasks that say who ran them where, once the test lets them; those of larger numbers once it lets them go on."""
-        command = (f'gate={self.go}; [ "$HPCBATCH_TASK_INDEX" -le {AT_FIRST} ] || gate={self.go_on}; '
-                   f'while [ ! -e $gate ]; do sleep 0.1; done; echo $HPCBATCH_TASK_ID $HPCBATCH_PILOT >> {self.said}')
+        command = (
+            f'gate={self.go}; [ "$HPCBATCH_TASK_INDEX" -le {AT_FIRST} ] || gate={self.go_on}; '
+            f"while [ ! -e $gate ]; do sleep 0.1; done; echo $HPCBATCH_TASK_ID $HPCBATCH_PILOT >> {self.said}"
+        )
         return self.submit("--array", f"1-{count}", "--retries", "0", *words, "--", "sh", "-c", command)
 
     def sites_at_work(self):

@@ -81,17 +81,60 @@ def media(tmp_path_factory):
     """What is read: in a folder and with names that no shell and no option may misread."""
     folder = tmp_path_factory.mktemp("it's a media, folder: 100%d")
     ffmpeg = ["ffmpeg", "-v", "error", "-y"]
-    make(*ffmpeg, "-f", "lavfi", "-i", "color=red:size=320x240:rate=10:duration=4", "-f", "lavfi", "-i", "color=blue:size=320x240:rate=10:duration=3",
-         "-f", "lavfi", "-i", "color=green:size=320x240:rate=10:duration=3", "-f", "lavfi", "-i", "sine=duration=10:sample_rate=22050",
-         "-filter_complex", "[0][1][2]concat=n=3:v=1:a=0[v]", "-map", "[v]", "-map", "3:a", folder / "- a film.mp4")
-    page = subprocess.run(["convert", "-size", "800x200", "xc:white", "-pointsize", "60", "-font", "DejaVu-Sans", "-gravity", "center",
-                           "-annotate", "0", "PALE FIRE 1962", "png:-"], check=True, stdout=subprocess.PIPE).stdout
+    make(
+        *ffmpeg,
+        "-f",
+        "lavfi",
+        "-i",
+        "color=red:size=320x240:rate=10:duration=4",
+        "-f",
+        "lavfi",
+        "-i",
+        "color=blue:size=320x240:rate=10:duration=3",
+        "-f",
+        "lavfi",
+        "-i",
+        "color=green:size=320x240:rate=10:duration=3",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=duration=10:sample_rate=22050",
+        "-filter_complex",
+        "[0][1][2]concat=n=3:v=1:a=0[v]",
+        "-map",
+        "[v]",
+        "-map",
+        "3:a",
+        folder / "- a film.mp4",
+    )
+    page = subprocess.run(
+        [
+            "convert",
+            "-size",
+            "800x200",
+            "xc:white",
+            "-pointsize",
+            "60",
+            "-font",
+            "DejaVu-Sans",
+            "-gravity",
+            "center",
+            "-annotate",
+            "0",
+            "PALE FIRE 1962",
+            "png:-",
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
     (folder / "- a page [1].png").write_bytes(page)
     plain = tmp_path_factory.mktemp("page") / "page.png"
     plain.write_bytes(page)
     make(*ffmpeg, "-loop", "1", "-framerate", "10", "-t", "4", "-i", plain, "-pix_fmt", "yuv420p", folder / "title.mp4")
     make("sox", "-n", "-r", "22050", "-c", "2", folder / "- tone.wav", "synth", "6", "sine", "440", "pad", "0", "4")
-    (folder / "noise.jpg").write_bytes(subprocess.run(["convert", "-size", "900x900", "plasma:", "jpg:-"], check=True, stdout=subprocess.PIPE).stdout)
+    (folder / "noise.jpg").write_bytes(
+        subprocess.run(["convert", "-size", "900x900", "plasma:", "jpg:-"], check=True, stdout=subprocess.PIPE).stdout
+    )
     for name in ("- a film.mp4", "- tone.wav", "noise.jpg"):
         whole = (folder / name).read_bytes()
         (folder / f"half {name}").write_bytes(whole[: len(whole) * 6 // 10])
@@ -114,6 +157,7 @@ def engine():
 @pytest.fixture
 def use(engine, tmp_path):
     """Runs a tool and returns the paths of its outputs, or what it said where it failed."""
+
     def run(tool, inputs, outputs, needs=(), **parameters):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="results, with blanks", dir=tmp_path))
         words = ["--tool", tool, *needs]
@@ -129,11 +173,16 @@ def use(engine, tmp_path):
             return paths
         assert not list(folder.iterdir()), "what failed leaves nothing"
         return f"{done.code}: {done.err}"
+
     return run
 
 
 def facts(path):
-    out = subprocess.run(["ffprobe", "-v", "error", "-of", "json", "-show_format", "-show_streams", str(path)], check=True, capture_output=True)
+    out = subprocess.run(
+        ["ffprobe", "-v", "error", "-of", "json", "-show_format", "-show_streams", str(path)],
+        check=True,
+        capture_output=True,
+    )
     return json.loads(out.stdout)
 
 
@@ -156,7 +205,9 @@ def test_each_of_them_is_good_and_described(engine):
 def test_probe(use, media):
     made = use("media_probe", {"input": media / "- a film.mp4"}, ["facts"])
     told = json.loads(made["facts"].read_text())
-    assert {stream["codec_type"] for stream in told["streams"]} == {"video", "audio"} and float(told["format"]["duration"]) == pytest.approx(10, abs=0.1)
+    assert {stream["codec_type"] for stream in told["streams"]} == {"video", "audio"} and float(
+        told["format"]["duration"]
+    ) == pytest.approx(10, abs=0.1)
     assert "exit" in use("media_probe", {"input": media / "letter.txt"}, ["facts"])
 
 
@@ -174,16 +225,40 @@ def test_what_has_no_sound_gives_none(use, media):
 
 @pytest.mark.parametrize("ending", ["mp4", "mkv"])
 def test_sound_that_ends_before_the_picture_is_not_damaged(use, media, tmp_path, ending):
-    make("ffmpeg", "-v", "error", "-i", media / "- a film.mp4", "-f", "lavfi", "-i", "sine=duration=3", "-map", "0:v", "-map", "1:a", "-c:v", "copy",
-         tmp_path / f"short.{ending}")
+    make(
+        "ffmpeg",
+        "-v",
+        "error",
+        "-i",
+        media / "- a film.mp4",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=duration=3",
+        "-map",
+        "0:v",
+        "-map",
+        "1:a",
+        "-c:v",
+        "copy",
+        tmp_path / f"short.{ending}",
+    )
     made = use("extract_audio", {"input": tmp_path / f"short.{ending}"}, ["audio"])
     assert seconds(made["audio"]) == pytest.approx(3, abs=0.1)
     made = use("transcode_video", {"input": tmp_path / f"short.{ending}"}, ["video"])
     assert seconds(made["video"]) == pytest.approx(10, abs=0.2)
 
 
-@pytest.mark.parametrize("tool, output", [("extract_audio", "audio"), ("transcode_video", "video"), ("scene_detection", "shots"),
-                                          ("contact_sheet", "sheet"), ("video_ocr", "words")])
+@pytest.mark.parametrize(
+    "tool, output",
+    [
+        ("extract_audio", "audio"),
+        ("transcode_video", "video"),
+        ("scene_detection", "shots"),
+        ("contact_sheet", "sheet"),
+        ("video_ocr", "words"),
+    ],
+)
 def test_a_film_that_is_cut_off_is_no_success(use, media, tool, output):
     assert "cut off or damaged" in use(tool, {"input": media / "half film.mp4"}, [output])
     assert "cut off or damaged" in use(tool, {"input": media / "half - a film.mp4"}, [output]), "its head is missing"
@@ -222,17 +297,33 @@ def test_a_sheet_has_its_pictures(use, media):
     assert sheet["codec_name"] == "png" and sheet["width"] == 3 * 100 + 2 * 3 + 2 * 10 and 150 < sheet["height"] < 200
 
     def colour(x, y):
-        pixel = subprocess.run(["convert", "-", "-format", f"%[fx:int(255*p{{{x},{y}}}.r)],%[fx:int(255*p{{{x},{y}}}.g)],%[fx:int(255*p{{{x},{y}}}.b)]",
-                                "info:"], check=True, stdin=made["sheet"].open(), stdout=subprocess.PIPE, text=True).stdout
+        pixel = subprocess.run(
+            [
+                "convert",
+                "-",
+                "-format",
+                f"%[fx:int(255*p{{{x},{y}}}.r)],%[fx:int(255*p{{{x},{y}}}.g)],%[fx:int(255*p{{{x},{y}}}.b)]",
+                "info:",
+            ],
+            check=True,
+            stdin=made["sheet"].open(),
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
         red, green, blue = map(int, pixel.split(","))
         return "red" if red > 150 and blue < 100 else "blue" if blue > 150 else "green" if green > 90 else "other"
+
     assert [colour(60, 50), colour(163, 50), colour(266, 50), colour(60, 125)] == ["red", "red", "blue", "green"]
 
 
 def test_shots_are_found(use, media):
     made = use("scene_detection", {"input": media / "- a film.mp4"}, ["shots"])
     told = json.loads(made["shots"].read_text())
-    assert [(shot["type"], round(shot["start"]), round(shot["end"])) for shot in told["shots"]] == [("shot", 0, 4), ("shot", 4, 7), ("shot", 7, 10)]
+    assert [(shot["type"], round(shot["start"]), round(shot["end"])) for shot in told["shots"]] == [
+        ("shot", 0, 4),
+        ("shot", 4, 7),
+        ("shot", 7, 10),
+    ]
     assert told["media"] == {"filename": "- a film.mp4", "duration": 10.0}
 
 
@@ -275,7 +366,9 @@ def test_a_sound_that_is_cut_off_is_no_success(use, media, tmp_path, ending):
     assert isinstance(said, str) and ("cut off or damaged" in said or "sox failed" in said)
     made = use("convert_sound", {"input": tmp_path / f"whole.{ending}"}, ["audio"], ending=ending)
     assert seconds(made["audio"]) == pytest.approx(10, abs=0.01)
-    assert isinstance(use("convert_sound", {"input": tmp_path / f"whole.{ending}"}, ["audio"], ending="ogg"), str), "it is no ogg"
+    assert isinstance(
+        use("convert_sound", {"input": tmp_path / f"whole.{ending}"}, ["audio"], ending="ogg"), str
+    ), "it is no ogg"
 
 
 def test_an_image_that_is_cut_off_is_no_success(use, media):
@@ -295,9 +388,13 @@ def test_containers_get_what_they_are_known_to_want(use, media, tool, tmp_path):
     program.mkdir()
     (program / "run").write_text(FAKE)
     (program / "run").chmod(0o755)
-    inputs = {"input": media / "- tone.wav"} | ({"text": media / "letter.txt"} if tool == "gentle_forced_alignment" else {})
+    inputs = {"input": media / "- tone.wav"} | (
+        {"text": media / "letter.txt"} if tool == "gentle_forced_alignment" else {}
+    )
     named = "singularity" if tool.startswith("ina") else "apptainer"
-    options = {named: program / "run", "containers": "/images of ours"} | ({"gpu": "false"} if tool == "whisper" else {})
+    options = {named: program / "run", "containers": "/images of ours"} | (
+        {"gpu": "false"} if tool == "whisper" else {}
+    )
     # What a machine of any size has.
     needs = ("--cpus", "1", "--mem", "200M", *(("--gpus", "0") if tool == "ina_speech_segmenter_container" else ()))
     for mode, said in [("fails", "out of memory"), ("empty", ""), ("works", None)]:
@@ -313,12 +410,28 @@ def test_a_language_reaches_whisper(use, media, tmp_path):
     (tmp_path / "run").write_text(FAKE)
     (tmp_path / "run").chmod(0o755)
     (tmp_path / "mode").write_text("works")
-    made = use("whisper", {"input": media / "- tone.wav"}, ["transcript"], ("--cpus", "1", "--mem", "200M"), apptainer=tmp_path / "run", containers="/i", gpu="false", language="Old Norse")
+    made = use(
+        "whisper",
+        {"input": media / "- tone.wav"},
+        ["transcript"],
+        ("--cpus", "1", "--mem", "200M"),
+        apptainer=tmp_path / "run",
+        containers="/i",
+        gpu="false",
+        language="Old Norse",
+    )
     assert json.loads(made["transcript"].read_text())["text"].endswith("/mnt/in/recording --language Old Norse")
 
 
-@pytest.mark.parametrize("tool, outputs, least, most", [("transcode_video", ["video"], 300, 305), ("video_ocr", ["words"], 335, 345),
-                                                        ("scene_detection", ["shots"], 120, 125), ("extract_audio", ["audio"], 120, 125)])
+@pytest.mark.parametrize(
+    "tool, outputs, least, most",
+    [
+        ("transcode_video", ["video"], 300, 305),
+        ("video_ocr", ["words"], 335, 345),
+        ("scene_detection", ["shots"], 120, 125),
+        ("extract_audio", ["audio"], 120, 125),
+    ],
+)
 def test_what_a_recording_needs_is_asked_for(engine, media, tmp_path, tool, outputs, least, most):
     words = ["--tool", tool, "--input", f"input={media}/- a film.mp4"]
     for name in outputs:

@@ -19,24 +19,33 @@ def aged(path, days, text="old"):
 def test_old_files_go_and_what_results_need_stays(home):
     task = home.submit("--", "sh", "-c", "echo kept; sleep 0.1")
     assert home.wait(task) == 0
-    allocation, = home.json("allocations")
+    (allocation,) = home.json("allocations")
     ours = allocation["name"][:6]
     work = home.home / "workspace"
-    log, = (work / "logs").glob("*.log")
+    (log,) = (work / "logs").glob("*.log")
     aged(log, 90)
-    old = [aged(work / f"logs/{ours}Gone00001.0.0000000000000001.log", 40), aged(work / f"allocations/{ours}Gone00001.out", 31),
-           aged(work / f"allocations/{ours}Gone00001.sh", 31)]
-    stays = [log, aged(work / f"logs/{ours}Young0001.0.0000000000000001.log", 29), aged(work / "logs/hOther123456789.0.1.log", 90),
-             aged(work / "allocations/notes.txt", 90)]
-    tried, = home.json("sites", "clean", "local", "--dry-run")
-    assert tried["dry_run"] and {file["path"] for file in tried["removed"]} == {str(path.relative_to(work)) for path in old}, tried
+    old = [
+        aged(work / f"logs/{ours}Gone00001.0.0000000000000001.log", 40),
+        aged(work / f"allocations/{ours}Gone00001.out", 31),
+        aged(work / f"allocations/{ours}Gone00001.sh", 31),
+    ]
+    stays = [
+        log,
+        aged(work / f"logs/{ours}Young0001.0.0000000000000001.log", 29),
+        aged(work / "logs/hOther123456789.0.1.log", 90),
+        aged(work / "allocations/notes.txt", 90),
+    ]
+    (tried,) = home.json("sites", "clean", "local", "--dry-run")
+    assert tried["dry_run"] and {file["path"] for file in tried["removed"]} == {
+        str(path.relative_to(work)) for path in old
+    }, tried
     assert all(path.exists() for path in old)
     said = home.ok("sites", "clean", "local", "--dry-run")
     assert str(old[0].relative_to(work)) in said and "would remove 3 files" in said, said
     assert home.ok("sites", "clean", "local").startswith("removed 3 files, "), "as it was said before"
     assert not any(path.exists() for path in old) and all(path.exists() for path in stays)
     assert home.ok("log", task) == "kept\n"
-    done, = home.json("sites", "clean", "local")
+    (done,) = home.json("sites", "clean", "local")
     assert done["removed"] == [] and done["kept_files"] >= 2, done
     refused = home.verb("sites", "clean", "nowhere")
     assert refused.code != 0 and "no site 'nowhere'" in refused.err, refused

@@ -14,7 +14,16 @@ import subprocess
 import sys
 from xml.sax.saxutils import escape, quoteattr
 
-FORMATS = {"tsv": "tabular", "json": "json", "txt": "txt", "vtt": "txt", "wav": "wav", "mp4": "mp4", "png": "png", "jpg": "jpg"}
+FORMATS = {
+    "tsv": "tabular",
+    "json": "json",
+    "txt": "txt",
+    "vtt": "txt",
+    "wav": "wav",
+    "mp4": "mp4",
+    "png": "png",
+    "jpg": "jpg",
+}
 TYPES = {"integer": "integer", "number": "float", "boolean": "boolean", "string": "text"}
 
 
@@ -32,8 +41,10 @@ def galaxy_parameter(name, one):
     label = quoteattr(one.get("description") or name)
     default = one.get("default")
     if one.get("choices"):
-        options = "".join(f'\n      <option value={quoteattr(choice)}{" selected=" + quoteattr("true") if choice == default else ""}>{escape(choice)}</option>'
-                          for choice in one["choices"])
+        options = "".join(
+            f'\n      <option value={quoteattr(choice)}{" selected=" + quoteattr("true") if choice == default else ""}>{escape(choice)}</option>'
+            for choice in one["choices"]
+        )
         return f'    <param name="{name}" type="select" label={label}>{options}\n    </param>'
     if one["type"] == "boolean":
         return f'    <param name="{name}" type="boolean" truevalue="true" falsevalue="false" checked="{default or "false"}" label={label}/>'
@@ -45,7 +56,9 @@ def galaxy_parameter(name, one):
 
 def galaxy_input(name, one):
     more = (' multiple="true"' if one["type"] == "files" else "") + (' optional="true"' if one["optional"] else "")
-    return f'    <param name="{name}" type="data" format="data"{more} label={quoteattr(one.get("description") or name)}/>'
+    return (
+        f'    <param name="{name}" type="data" format="data"{more} label={quoteattr(one.get("description") or name)}/>'
+    )
 
 
 def galaxy_tool(tool):
@@ -59,9 +72,14 @@ def galaxy_tool(tool):
             command.append(f"  --input '{name}=${name}'")
     command += [f"  --output '{name}=${name}'" for name in tool["outputs"]]
     command += [f"  --param '{name}=${name}'" for name in tool["parameters"]]
-    inputs = [galaxy_input(*one) for one in tool["inputs"].items()] + [galaxy_parameter(*one) for one in tool["parameters"].items()]
-    outputs = [f'    <data name="{name}" format="{FORMATS.get(one["file"].rpartition(".")[2], "data")}" '
-               f'label={quoteattr("${tool.name}: " + (one.get("description") or name))}/>' for name, one in tool["outputs"].items()]
+    inputs = [galaxy_input(*one) for one in tool["inputs"].items()] + [
+        galaxy_parameter(*one) for one in tool["parameters"].items()
+    ]
+    outputs = [
+        f'    <data name="{name}" format="{FORMATS.get(one["file"].rpartition(".")[2], "data")}" '
+        f'label={quoteattr("${tool.name}: " + (one.get("description") or name))}/>'
+        for name, one in tool["outputs"].items()
+    ]
     lines = "\n".join(command)
     return f"""<tool id="hpcbatch_{tool['name']}" name={quoteattr(tool['name'].replace('_', ' '))} version={quoteattr(tool['version'] or '0')} profile="23.0">
   <description>{escape(tool['description'])}</description>
@@ -85,7 +103,11 @@ hpcbatch runs it, and this job waits for it: let it run at a destination of the 
 
 def snakemake_rule(tool):
     def section(word, entries):
-        return f"    {word}:\n" + "".join(f"        {name}={json.dumps(value)},\n" for name, value in entries.items()) if entries else ""
+        return (
+            f"    {word}:\n" + "".join(f"        {name}={json.dumps(value)},\n" for name, value in entries.items())
+            if entries
+            else ""
+        )
 
     given = {name: one for name, one in tool["inputs"].items() if not one["optional"]}
     inputs = {name: f"{name}/{{sample}}" for name in given}
