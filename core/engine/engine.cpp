@@ -7,6 +7,7 @@
 #include "engine/sites/queue_looks.hpp"
 #include "model/check.hpp"
 #include "model/visit.hpp"
+#include "planted/planted.hpp"
 
 #include <fmt/format.h>
 
@@ -85,9 +86,7 @@ Actions Engine::settle(bool time_passed, Time now) {
   sites_.on_time(now);
   QueueLooks(sites_).on_time(now);
   end_if_drained(now);
-#ifdef HPCBATCH_WALK_INVARIANTS
-  walk_invariants_if_due();
-#endif
+  if (walks_invariants) walk_invariants_if_due();
   return std::exchange(actions_, {});
 }
 

@@ -1,8 +1,6 @@
-// Faults on purpose.  One build, of tests alone, can switch on one of them by name, to prove that
-// the tests of the whole system see it (tests/clockwork).  No other build contains them.
+// What only tests switch on.  Faults on purpose prove that the tests of the whole system see them
+// (tests/clockwork).  Nothing that a user can say reaches these switches.
 #pragma once
-
-#ifdef HPCBATCH_PLANTED_FAULTS
 
 #define HPCBATCH_PLANTED_FAULT_NAMES(X) \
   X(acknowledged_before_commit)         \
@@ -39,13 +37,11 @@ enum class PlantedFault {
   HPCBATCH_PLANTED_FAULT_NAMES(HPCBATCH_PLANTED_FAULT_)
 #undef HPCBATCH_PLANTED_FAULT_
 };
-/// The one that is switched on.
+/// The one that is switched on.  Set it before the first event; no thread may read it meanwhile.
 inline PlantedFault planted_fault = PlantedFault::none;
+/// Whether the engine checks all its tables after every event.
+inline bool walks_invariants = false;
 
 }  // namespace hpcbatch
 
 #define HPCBATCH_PLANTED(name) (::hpcbatch::planted_fault == ::hpcbatch::PlantedFault::name)
-
-#else
-#define HPCBATCH_PLANTED(name) false
-#endif

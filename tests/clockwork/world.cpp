@@ -1,5 +1,7 @@
 #include "world.hpp"
 
+#include "planted/planted.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,6 +51,7 @@ void World::record(const std::string& by, std::string what,
 }
 
 void World::run() {
+  walks_invariants = true;
   engine.start();
   for (const Incident& incident : scenario_.incidents)
     clock.at(Clock::kBegin + incident.at, [this, &incident] { strike(incident); });

@@ -208,6 +208,7 @@ TEST_F(DependencyTest, ACancelledPredecessorIsACause) {
 }
 
 TEST_F(DependencyTest, AChainOfAHundredThousandFallsInOneGo) {
+  walks_invariants = false;  // what it costs is the matter here
   submit(New().on_hold());
   for (std::uint64_t i = 3; i <= 100'002; ++i) {
     NewArray link = New().wait_for(std::to_string(i - 1));

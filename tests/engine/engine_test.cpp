@@ -114,6 +114,7 @@ Site patient(Site site) {
 // --- given -------------------------------------------------------------------------------------
 
 EngineTest::EngineTest() {
+  walks_invariants = true;
   given({site_of("here", {cpu_shape()})});
 }
 

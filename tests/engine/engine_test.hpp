@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "planted/planted.hpp"
 #include "saved.hpp"
 
 #include <gtest/gtest.h>
