@@ -36,8 +36,10 @@ TEST(GpuJudge, OneThatCannotBeAskedIsLost) {
 }
 
 TEST(GpuJudge, ErrorsOfProgramsAreNoneOfTheDevice) {
-  for (const int program : {13, 31, 43, 45}) EXPECT_FALSE(is_fault_of_device(program)) << program;
-  for (const int device : {48, 74, 79, 95, 119}) EXPECT_TRUE(is_fault_of_device(device)) << device;
+  for (const std::uint64_t program : {13U, 31U, 43U, 45U})
+    EXPECT_FALSE(is_fault_of_device(program)) << program;
+  for (const std::uint64_t device : {48U, 74U, 79U, 95U, 119U})
+    EXPECT_TRUE(is_fault_of_device(device)) << device;
   EXPECT_EQ(xid_in_words(79), "Xid 79: it has fallen off the bus");
 }
 

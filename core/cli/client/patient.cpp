@@ -26,19 +26,19 @@ bool has_no_answer(const Answer& answer) {
 
 boost::json::object PatientClient::ask(const char* method, const std::string& target,
                                        const std::string& body, std::chrono::milliseconds time) {
-  using Clock = EngineAbsence::Clock;
   for (;;) {
     const Answer answer = client_.http().request(method, target, body, time);
-    const bool is_over = give_up_ && Clock::now() >= *give_up_;
-    if (!has_no_answer(answer) || is_over || away_.is_too_long(Clock::now())) {
-      away_.seen(Clock::now());
+    const auto now = EngineAbsence::Clock::now();
+    const bool is_over = give_up_ && now >= *give_up_;
+    if (!has_no_answer(answer) || is_over || away_.is_too_long(now)) {
+      away_.seen(now);
       return client_.object_of(answer);
     }
     status_.show("the engine is away; trying again");
-    if (!status_.is_visible() && away_.is_to_be_told(Clock::now())) std::fputs(kAwayText, stderr);
+    if (!status_.is_visible() && away_.is_to_be_told(now)) std::fputs(kAwayText, stderr);
     session_.interrupt.pause(kTryEvery);
     const Answer tried = client_.http().connect();
-    if (tried.outcome == Exchange::Answered) away_.seen(Clock::now());
+    if (tried.outcome == Exchange::Answered) away_.seen(EngineAbsence::Clock::now());
     revival_.tried(client_, tried);
   }
 }
