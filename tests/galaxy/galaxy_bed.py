@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import socket
-import subprocess
 import sys
 import time
 import urllib.error
@@ -16,7 +15,8 @@ from xml.etree import ElementTree
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
-from engine_at_home import wait_until  # noqa: E402
+import preloaded  # noqa: E402
+from engine_at_home import is_alive, wait_until  # noqa: E402
 from own_python import own_python  # noqa: E402
 
 ADMIN = "hb-admin-key"
@@ -114,7 +114,8 @@ class Galaxy:
         self.url = f"http://127.0.0.1:{self.port}"
         self.key = ADMIN
         self.history = None
-        self._process = None
+        self._pasted = {}
+        self._pid = None
         self._write(environments, runner or {}, runners or {}, options or {}, tools or {}, form)
 
     def _write(self, environments, runner, runners, options, tools, form):
@@ -198,8 +199,7 @@ class Galaxy:
                 "PYTHONDONTWRITEBYTECODE": "1",
             }
         )
-        command = [
-            str(venv / "bin/uvicorn"),
+        arguments = [
             "--factory",
             "galaxy.webapps.galaxy.fast_factory:factory",
             "--host",
@@ -207,16 +207,7 @@ class Galaxy:
             "--port",
             str(self.port),
         ]
-        with open(self.folder / "galaxy.log", "a") as log:
-            self._process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self._pid = preloaded.start(self.python, arguments, self.folder, environment, self.folder / "galaxy.log")
         wait_until(self._answers, START_SECONDS, "Galaxy to answer")
         if self.history is None:
             user = self.post(
@@ -226,7 +217,7 @@ class Galaxy:
             self.history = self.post("histories", {"name": "tests"})["id"]
 
     def _answers(self):
-        assert self._process.poll() is None, "Galaxy ended:\n" + self.log()[-4000:]
+        assert is_alive(self._pid), "Galaxy ended:\n" + self.log()[-4000:]
         try:
             self.call("GET", "version")
             return True
@@ -234,17 +225,17 @@ class Galaxy:
             return False
 
     def kill(self, number=signal.SIGKILL):
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, number)
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait(20)
-        self._process = None
+        if self._pid is not None and is_alive(self._pid):
+            os.killpg(self._pid, number)
+            end = time.monotonic() + 20
+            while is_alive(self._pid):
+                if time.monotonic() > end:
+                    os.killpg(self._pid, signal.SIGKILL)
+                time.sleep(0.02)
+        self._pid = None
 
     def has_ended(self):
-        return self._process.poll() is not None
+        return not is_alive(self._pid)
 
     def log(self):
         return (self.folder / "galaxy.log").read_text(errors="replace")
@@ -276,13 +267,16 @@ class Galaxy:
         return self.call("POST", target, body, key)
 
     def paste(self, text="1 2 3\n", name="pasted"):
-        """The id of a dataset that is there."""
+        """The id of a dataset that is there; no test changes it, so that one text is uploaded once."""
+        if (text, name) in self._pasted:
+            return self._pasted[text, name]
         item = {"src": "pasted", "paste_content": text, "ext": "txt", "name": name}
         done = self.post(
             "tools/fetch", {"history_id": self.history, "targets": [{"destination": {"type": "hdas"}, "items": [item]}]}
         )
         self.ok(done["jobs"][0]["id"])
-        return done["outputs"][0]["id"]
+        self._pasted[text, name] = done["outputs"][0]["id"]
+        return self._pasted[text, name]
 
     def paste_list(self, count):
         """The id of a list of so many datasets."""
