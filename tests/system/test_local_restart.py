@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from drawn import drawn
 from engine_at_home import ROOT, EngineAtHome, is_alive, wait_until
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -110,7 +111,7 @@ def wait_for_death(home, process, label):
     assert process.returncode == -signal.SIGKILL, home.log_end()
 
 
-@pytest.mark.parametrize("label", [label for label in LABELS if label not in OWN_TESTS])
+@pytest.mark.parametrize("label", drawn(label for label in LABELS if label not in OWN_TESTS))
 def test_killed_at(home, label):
     """The engine dies when it passes the label; a client hands the same submission in again, as one that got no answer
     does; and nothing is started twice."""

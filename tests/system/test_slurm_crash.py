@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from drawn import drawn
 from engine_at_home import ROOT, is_alive, wait_until
 from slurm_site import SMALL, SlurmSite
 
@@ -46,7 +47,7 @@ def test_every_label_is_tried_here():
     assert all_labels() == tried
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", drawn(POINTS))
 def test_a_run_goes_on_after_a_kill_at(slurm, point):
     with SlurmSite(slurm, SMALL | {"cpus": 4}, max_queued=1, max_running=1, idle_after="5s") as site:
         engine = start_to_die_at(site, point)
