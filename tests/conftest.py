@@ -1,12 +1,17 @@
-"""What holds for every test, and how tests are spread over the workers of one run."""
+"""What holds for every test, how tests are spread over the workers of one run, and how the run hears what became of them."""
 
+import json
+import os
 import pathlib
 import signal
+import sys
 import threading
 
 import pytest
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE / "runner"))
+import outcomes  # noqa: E402
 
 # Modules whose tests share a bed that is dear to start: one worker has them all.
 ONE_BED = {
@@ -20,34 +25,12 @@ ONE_BED = {
     "system/test_slurm_choices.py",
 }
 
-# Seconds on an idle machine of what takes longest, a whole module where it has one bed: begun last it would be waited for alone.
-SECONDS = {
-    "galaxy/test_jobs.py": 205,
-    "galaxy/test_restart.py": 195,
-    "galaxy/test_slurm.py": 190,
-    "galaxy/test_containers.py": 135,
-    "galaxy/test_far.py": 110,
-    "snakemake/test_matrix.py": 60,
-    "test_a_login_that_hangs_is_given_up": 155,
-    "test_the_line_is_cut_for_a_while": 100,
-    "test_the_line_is_half_open_for_a_while": 90,
-    "test_thousands_with_files_of_their_own_and_one_for_all": 60,
-    "test_a_task_that_a_pilots_end_cut_runs_again_where_more_time_is_left": 55,
-    "test_a_service_that_leaks_is_renewed_among_many_tasks": 50,
-    "test_a_node_daemon_lost_while_the_pilot_lives": 40,
-    "test_the_service_is_killed_and_stopped_among_many_tasks": 35,
-    "test_a_node_lost": 35,
-    "test_a_batch_job_cancelled_by_somebody_else": 35,
-    "test_where_nothing_may_connect_a_pilot_finds_the_files": 30,
-    "test_a_quiet_pilot_is_found_again_by_files": 30,
-    "test_thousands_of_tasks_over_a_long_line_which_then_loses_packets": 30,
-    "test_a_limit_of_the_account_is_not_run_against": 25,
-    "test_a_workspace_that_is_away_is_waited_for": 20,
-    "test_the_answer_to_a_submit_lost": 20,
-    "test_the_login_nodes_sshd_is_killed": 20,
-    "test_a_run_goes_on_after_a_kill_at": 15,
-    "test_killed_at": 10,
-}
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--outcomes", metavar="FILE", help="write what became of each test to the end of FILE, as JSON lines"
+    )
+    parser.addoption("--seconds", metavar="FILE", help="begin with what takes longest by FILE: {test: seconds} as JSON")
 
 
 def pytest_configure(config):
@@ -57,17 +40,36 @@ def pytest_configure(config):
     # Workers inherit it from who starts them.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    file = config.getoption("--outcomes")
+    if file and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(file))
+
+
+class Reporter:
+    def __init__(self, file):
+        self._file = open(file, "a")
+
+    def pytest_runtest_logreport(self, report):
+        # xdist writes a test's group behind its name.
+        name, _, group = report.nodeid.rpartition("@")
+        self._file.write(outcomes.line_of(report, name if group in ONE_BED else report.nodeid) + "\n")
+        self._file.flush()
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    file = config.getoption("--seconds")
+    known = json.loads(pathlib.Path(file).read_text()) if file and pathlib.Path(file).exists() else {}
+    cost = {}
     for item in items:
-        module = item.path.relative_to(HERE).as_posix()
-        if module in ONE_BED:
-            item.add_marker(pytest.mark.xdist_group(module))
-    items.sort(key=_seconds, reverse=True)
+        if _unit(item) != item.nodeid:
+            item.add_marker(pytest.mark.xdist_group(_unit(item)))
+        cost[_unit(item)] = cost.get(_unit(item), 0) + known.get(item.nodeid, 0)
+    # What nobody has measured yet: shared beds first, which are dear.
+    items.sort(key=lambda item: (cost[_unit(item)], _unit(item) != item.nodeid), reverse=True)
 
 
-def _seconds(item):
-    module = item.path.relative_to(HERE).as_posix()
-    return SECONDS.get(module if module in ONE_BED else item.originalname, 0)
+def _unit(item):
+    """What one worker has as a whole: a module with a shared bed, else the test."""
+    module = pathlib.Path(os.path.relpath(item.path, HERE)).as_posix()
+    return module if module in ONE_BED else item.nodeid
