@@ -43,9 +43,10 @@ def galaxy(galaxy_python, image):
         environments = {
             "contained": contained,
             "one_cpu": {**contained, "cores": 1},
+            "plain": {"runner": "hpcbatch", "cores": 1},
             "misspelt": {"runner": "hpcbatch", "coers": 2},
         }
-        with Galaxy(engine, galaxy_python, environments, form="xml") as server:
+        with Galaxy(engine, galaxy_python, environments, tools={"hb_text": "plain"}, form="xml") as server:
             yield server
 
 
