@@ -22,5 +22,7 @@ def _commit():
     said = os.environ.get("HPCBATCH_TEST_COMMIT")
     return (
         said
-        or subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+        or subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
     )
