@@ -9,12 +9,15 @@ import re
 import shutil
 
 import pytest
+from drawn import drawn
 from engine_at_home import EngineAtHome
 from snakemake_bed import HERE, TWO_CPUS, Bed, tree
 
 SNAKEFILE = (HERE / "matrix/Snakefile").read_text()
-ROWS = re.search(r'ROWS = """(.*?)"""', SNAKEFILE, re.S)[1].split()
+ROWS = re.search(r'ROWS = .*?"""(.*?)"""', SNAKEFILE, re.S)[1].split()
 MODES = "direct", "warm", "relaunch"
+# A Snakemake for each job, as other executors start it, takes minutes for all rows.
+RELAUNCHED = sorted({*drawn(ROWS, 12), "benchmark"}, key=ROWS.index)
 # Rows that need a Snakemake of their own wherever they run; the rest must be able to run direct.
 NEVER_DIRECT = {
     "script",
@@ -60,10 +63,11 @@ def runs(python):
                 else ["--keep-going", "--scheduler", "hpcbatch", "--hpcbatch-mode", mode]
             )
             executor = "local" if mode == "local" else "hpcbatch"
-            code, text = bed.run(*words, folder=folder, executor=executor, timeout=600)
+            rows = {"HB_ROWS": " ".join(RELAUNCHED)} if mode == "relaunch" else {}
+            code, text = bed.run(*words, folder=folder, executor=executor, env=rows, timeout=600)
             assert code == 0, text
             modes = bed.modes() if mode == "direct" else {}
-            again = bed.run(*words, folder=folder, executor=executor)[1]
+            again = bed.run(*words, folder=folder, executor=executor, env=rows)[1]
             done[mode] = folder, text, again, modes
         yield done
 
@@ -76,8 +80,9 @@ def files_of(row, folder):
     }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(
+    "row, mode", [(row, mode) for row in ROWS for mode in MODES if mode != "relaunch" or row in RELAUNCHED]
+)
 def test_a_row_gives_the_same_files(runs, row, mode):
     expected = files_of(row, runs["local"][0])
     assert expected, "the row left nothing to compare"
@@ -87,8 +92,11 @@ def test_a_row_gives_the_same_files(runs, row, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_else_is_left_and_nothing_is_left_to_do(runs, mode):
     local, other = tree(runs["local"][0]), tree(runs[mode][0])
-    assert other.keys() == local.keys()
-    assert other == local
+    if mode == "relaunch" and len(RELAUNCHED) < len(ROWS):
+        assert other.items() <= local.items()
+    else:
+        assert other.keys() == local.keys()
+        assert other == local
     assert "Nothing to be done" in runs[mode][2]
     assert not list((runs[mode][0] / ".snakemake/incomplete").glob("*"))
 
