@@ -80,6 +80,12 @@ target_compile_options(hpcbatch_build_flags INTERFACE
 if(HPCBATCH_SANITIZE)
   add_compile_options(-fsanitize=${HPCBATCH_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HPCBATCH_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # As g++ says it.
+    string(TOUPPER ${HPCBATCH_SANITIZE} sanitizers)
+    string(REGEX MATCH "ADDRESS|THREAD" sanitizer ${sanitizers})
+    add_compile_definitions(__SANITIZE_${sanitizer}__=1)
+  endif()
   if(HPCBATCH_SANITIZE MATCHES undefined)
     # What costs nearly half of the time to compile, and what ASan, or the CPU, ends as surely.
     add_compile_options(-fno-sanitize=null,alignment,object-size,vptr)

@@ -29,7 +29,7 @@ using namespace hpcbatch::tool_host;
 
 constexpr int kSocket = 3;
 /// More than any recipe of a command takes; less than what harms a login node.
-constexpr rlim_t kMostMemory = rlim_t{4} << 30U;
+[[maybe_unused]] constexpr rlim_t kMostMemory = rlim_t{4} << 30U;
 constexpr std::size_t kMostTools = 200;
 
 void limit_ourselves() {

@@ -105,10 +105,11 @@ class OpenSsh final : public RemoteTransport, public ConnectionKeeper {
 
  private:
   explicit OpenSsh(const Keys& keys)
-      : OpenSsh(std::make_unique<ProgramLogin>(read_settings(keys)).release(),
-                read_environment(keys)) {}
-  OpenSsh(ProgramLogin* login, Environment environment)
-      : RemoteTransport(std::unique_ptr<Login>(login), std::move(environment)), login_(*login) {}
+      : OpenSsh(std::make_unique<ProgramLogin>(read_settings(keys)), read_environment(keys)) {}
+  OpenSsh(std::unique_ptr<ProgramLogin> login, Environment environment)
+      : OpenSsh(*login, std::move(login), std::move(environment)) {}
+  OpenSsh(ProgramLogin& itself, std::unique_ptr<ProgramLogin>&& login, Environment&& environment)
+      : RemoteTransport(std::move(login), std::move(environment)), login_(itself) {}
 
   ProgramLogin& login_;  // its base owns it
 };
