@@ -35,6 +35,11 @@ def test_good_pages_are_good(check):
     assert check({}) == []
 
 
+def test_the_pages_of_this_checkout_are_good():
+    done = subprocess.run([HERE / "check_docs"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "name, added, said",
     [

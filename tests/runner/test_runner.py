@@ -1,6 +1,8 @@
 """How a run of the tests of the whole system treats what fails, and what it says at its end."""
 
 import datetime
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -156,3 +158,11 @@ def test_a_commit_draws_the_same_cases_each_time_and_another_others(monkeypatch)
     assert seen == set(cases)
     monkeypatch.setenv("HPCBATCH_LONG", "1")
     assert drawn.drawn(cases) == cases
+
+
+def test_what_is_no_tests_failure_is_not_outrun_by_one():
+    loader = importlib.machinery.SourceFileLoader("run_system", str(TESTS / "run_system"))
+    program = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_system", loader))
+    loader.exec_module(program)
+    for statuses, whole in [((1, 2), 2), ((3, 1), 3), ((0, 1), 1), ((5, 0), 0), ((0, 5), 0), ((5, 5), 5), ((1, 5), 1)]:
+        assert program.together(*statuses) == whole, statuses
