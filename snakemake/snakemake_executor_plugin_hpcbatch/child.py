@@ -7,8 +7,10 @@ here has nothing left to pace: a second for every job.
 """
 
 import atexit
+import functools
 import logging
 import os
+import pathlib
 import sys
 
 from .shadows import keep_out_of_shadows
@@ -53,11 +55,55 @@ def _say_only_what_is_the_jobs(arguments):
         logger.addFilter(lambda record: _is_of_the_job(is_group, record))
 
 
+class _Proof:
+    """That the job has run: Snakemake's program ends with 0 as well where files that it waits for are missing."""
+
+    def __init__(self):
+        self.is_there = False
+
+    def watch(self):
+        """All that this process' Snakemake executes from now on."""
+        from snakemake.workflow import Workflow
+
+        execute = Workflow.execute
+
+        @functools.wraps(execute)
+        def watched(workflow, *args, **options):
+            success = execute(workflow, *args, **options)
+            ended = any(True for _ in workflow.dag.finished_jobs) if success is not False else False
+            self.is_there = self.is_there or ended
+            return success
+
+        Workflow.execute = watched
+
+
+def _put_back_what_changes():
+    """Before an attempt after the first: Snakemake's backup of a file that the job updates is of before the first."""
+    from snakemake.jobs import Job
+
+    prepare = Job.prepare
+
+    @functools.wraps(prepare)
+    async def from_the_same_ground(job):
+        persistence = job.rule.workflow.persistence
+        for file in job.output:
+            path = pathlib.Path(file)
+            if (getattr(file, "flags", None) or {}).get("update") and persistence._get_backup_path(path).exists():
+                persistence.restore_output(path)
+        await prepare(job)
+
+    Job.prepare = from_the_same_ground
+
+
 def main():
     from snakemake.cli import main as snakemake
 
     keep_out_of_shadows()
     _say_only_what_is_the_jobs(sys.argv[1:])
+    if int(os.environ.get("HPCBATCH_ATTEMPT") or 1) > 1:
+        _put_back_what_changes()
+    proof = _Proof()
+    proof.watch()
     code = 0
     try:
         snakemake(sys.argv[1:])
@@ -65,6 +111,12 @@ def main():
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
         code = 0 if end.code is None else end.code if isinstance(end.code, int) else 1
+    if code == 0 and not proof.is_there:
+        print(
+            "Snakemake has not run this job: what it waited for is not there, or it found nothing to do.",
+            file=sys.stderr,
+        )
+        code = 1
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -25,9 +25,12 @@ _OF_THREADS = (
 
 
 class Command:
-    def __init__(self, argv, env):
+    """`argv` is a shell, "-c" and its text, which `is_posix` says that it reads as sh does."""
+
+    def __init__(self, argv, env, is_posix):
         self.argv = argv
         self.env = env
+        self.is_posix = is_posix
 
 
 def command_of(job, workflow, has_container=False):
@@ -47,16 +50,17 @@ def command_of(job, workflow, has_container=False):
     text = " ".join((prefix, text, shell._process_suffix)).strip()
     if len(text.replace("'", r"'\''")) + 2 > _LONGEST_COMMAND:
         raise Ineligible("its command is too long for one argument")
-    if os.path.basename(program) in _SHELLS:
+    is_posix = os.path.basename(program) in _SHELLS
+    if is_posix:
         text = 'export TMP="$TMPDIR" TEMP="$TMPDIR" TEMPDIR="$TMPDIR"; ' + text
-    return Command([str(program), "-c", text], dict.fromkeys(_OF_THREADS, str(job.threads)))
+    return Command([str(program), "-c", text], dict.fromkeys(_OF_THREADS, str(job.threads)), is_posix)
 
 
 # What Snakemake (9.27, executors/local.py, run_wrapper) gives to the function of a rule that needs nothing deployed.
 _ARGUMENTS = {
     "input": lambda job, workflow: job.input._plainstrings(),
     "output": lambda job, workflow: job.output._plainstrings(),
-    "params": lambda job, workflow: job.params,
+    "params": lambda job, workflow: _params_of(job),
     "wildcards": lambda job, workflow: job.wildcards,
     "threads": lambda job, workflow: job.threads,
     "resources": lambda job, workflow: job.resources,
@@ -80,6 +84,13 @@ _ARGUMENTS = {
     "runtime_sourcecache_path": lambda job, workflow: workflow.sourcecache.runtime_cache_path,
     "runtime_paths": lambda job, workflow: workflow.runtime_paths,
 }
+
+
+def _params_of(job):
+    """Of this attempt: Snakemake keeps those of the first, and lets the Snakemake of a job make them anew."""
+    if job.attempt > 1:
+        return job.rule.expand_params(job.wildcards_dict, job.input, job.output, job)[0]
+    return job.params
 
 
 def _formatted(job, workflow):

@@ -38,8 +38,7 @@ def check(job, workflow, has_container=False):
         raise Ineligible("its outputs may come from the cache between workflows")
     if job.benchmark is not None and (job.benchmark_repeats or 1) > 1:
         raise Ineligible("it is to be run several times for its benchmark")
-    usage = {choice.item_to_choice() for choice in workflow.storage_settings.shared_fs_usage}
-    if not {"input-output", "persistence", "sources"} <= usage:
+    if not {"input-output", "persistence", "sources"} <= shared_usage(workflow):
         raise Ineligible("its files are not on a shared file system")
     for file in (*job.input, *job.output, *job.log):
         if getattr(file, "is_storage", False):
@@ -47,6 +46,8 @@ def check(job, workflow, has_container=False):
         flags = getattr(file, "flags", None) or {}
         if any(flags.get(name) for name in _FOREIGN_FLAGS):
             raise Ineligible("its files are pipes, services or local to a node")
+        if flags.get("update"):
+            raise Ineligible("it changes a file that is there, which is put back where it fails")
     if not _is_usual_tmpdir(job):
         raise Ineligible("it has a tmpdir of its own")
     if any(callable(value) and _looks_at_tmpdir(value) for value in _all_of(rule.params)):
@@ -62,6 +63,11 @@ def _is_cached(rule):
 def _all_of(params):
     """Of a rule's params: those by place and those by name."""
     return [*params, *(value for _, value in params.items())]
+
+
+def shared_usage(workflow):
+    """The names of what Snakemake takes for shared with where its jobs run."""
+    return {choice.item_to_choice() for choice in workflow.storage_settings.shared_fs_usage}
 
 
 def deployment(workflow):

@@ -18,6 +18,8 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 _PACKAGE = __name__.rpartition(".")[0]
 # Jobs are sent when all are ready to be sent, or so long after the last that were.
 _FLUSH_S = 0.4
+# More files than these are listed in a file.
+_MOST_WAITED_FOR = 20
 # What a job's own Snakemake takes, beside what the job asks for.
 _SNAKEMAKE_BYTES = 128 << 20
 
@@ -42,6 +44,7 @@ class Executor(RemoteExecutor):
     def __post_init__(self):
         from hpcbatch import client as engine
         from hpcbatch.feed import Feed
+        from .kept_files import KeptFiles
         from .run_state import client_of
         from .takeover import Takeover
         from .telling import Telling
@@ -64,7 +67,9 @@ class Executor(RemoteExecutor):
                 )
             program = getattr(self._settings, "program", None)
             self._engine = engine.connect(program)
-            self._name = client_of(str(self.workflow.persistence.path))
+            persistence = str(self.workflow.persistence.path)
+            self._name = client_of(persistence)
+            self._kept = KeptFiles(persistence, self._run, self._engine, self._name)
             self._takeover = Takeover(self._engine, self._name, self.workflow, self._telling.say, self._image_of)
             self._waiting = Waiting(self._engine, self._name, engine.Error, self._telling.say)
             feed = Feed(self._engine, self._name, self._ended, self._telling.warn_once, lambda: engine.connect(program))
@@ -129,6 +134,7 @@ class Executor(RemoteExecutor):
 
     def _prepare(self, job):
         """`(job, keys of its task, whether it is direct)`; None where it was refused, which it is told."""
+        from .ground import ground_of, on_its_ground
         from .resources import Refusal
         from .telling import name_of, rule_of
 
@@ -151,7 +157,7 @@ class Executor(RemoteExecutor):
 
                 keep_out_of_shadows()
             self._run_async(job.prepare())
-            task["command"] = command.argv
+            task["command"] = on_its_ground(command.argv, ground_of(job), self._kept.file, command.is_posix)
             task["env"] = command.env
             if image:
                 from .containers import container_of
@@ -203,8 +209,14 @@ class Executor(RemoteExecutor):
         return None
 
     def _needs_of(self, job):
-        from .resources import needs_of
+        from .resources import needs_of, unknown
 
+        if names := unknown(job.resources, self.workflow.global_resources, self._offer.ignored):
+            self._telling.say_once(
+                job,
+                f"asks for {', '.join(names)}, which hpcbatch does not know: its jobs run without (--resources limits how many do at a "
+                "time)",
+            )
         default = getattr(self._settings, "default_mem_mb", None)
         task, notices = needs_of(job.resources, job.threads, self._offer, default)
         for notice in notices:
@@ -218,6 +230,9 @@ class Executor(RemoteExecutor):
         """The command that starts Snakemake for this job, and the service that forks it instead where there may be one."""
         if "memory" in task:
             task["memory"] += _SNAKEMAKE_BYTES
+        from .kept_files import keep_sources
+
+        keep_sources(self.workflow.sourcecache, self._kept)
         self._job_cores = max(1, int(task.get("cpus") or max(way["cpus"] for way in task["one_of"])))
         try:
             line = self.format_job_exec(job)
@@ -241,6 +256,22 @@ class Executor(RemoteExecutor):
                 "name": "snakemake",
                 "command": [python, "-m", "hpcbatch.fork_service", _PACKAGE + ".warm"],
             }
+
+    def get_job_args(self, job, **options):
+        """RemoteExecutor's, which waits for its folder of temporary files too, and may have the list of all in there: it is gone when
+        this Snakemake has left."""
+        from snakemake_interface_executor_plugins.utils import format_cli_arg
+
+        from .direct import shared_usage
+
+        args = RealExecutor.get_job_args(self, job, **options)
+        files = (
+            [str(path) for path in job.get_wait_for_files()] if "input-output" in shared_usage(self.workflow) else ()
+        )
+        if len(files) > _MOST_WAITED_FOR:
+            listed = self._kept.file("".join(path + "\n" for path in files))
+            return f"{args} {format_cli_arg('--wait-for-files-file', listed)}"
+        return f"{args} {format_cli_arg('--wait-for-files', files)}" if files else args
 
     def additional_general_args(self):
         # `--cache` without names of rules is not handed on by Snakemake, which takes "all" for "none" there.
@@ -415,4 +446,8 @@ class Executor(RemoteExecutor):
                 self._cancel_or_keep()  # after an error on the wait thread jobs may be left
             self._feed.stop()
             self._telling.report()
+            try:
+                self._kept.remove()
+            except self._error as error:
+                self._telling.warn_once(f"what jobs were to read is left below .snakemake/hpcbatch/kept: {error}")
         super().shutdown()

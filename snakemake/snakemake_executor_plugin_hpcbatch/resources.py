@@ -19,6 +19,58 @@ _OF_BATCH_JOBS = {
 _LONG = {"-A": "account", "-C": "constraint", "-L": "licenses", "-q": "qos", "-w": "nodelist"}
 # What a machine without a batch system gives to everybody.
 _EVERYWHERE_LOCAL = ("slurm_account", "qos")
+# Options of sbatch that change nothing about how a job runs, or that are about files of the batch job.
+_CHANGES_NOTHING = {
+    "--mail-type",
+    "--mail-user",
+    "--nice",
+    "--comment",
+    "--job-name",
+    "-J",
+    "--output",
+    "-o",
+    "--error",
+    "-e",
+    "--open-mode",
+    "--requeue",
+    "--no-requeue",
+    "--quiet",
+    "-Q",
+    "--verbose",
+    "-v",
+    "--parsable",
+}
+# What other executors and people's profiles call it, and what it is called here.
+_OTHER_NAMES = {
+    "nvidia_gpu": "gpu",
+    "amd_gpu": "gpu",
+    "gpu_type": "gpu_model",
+    "cpus": "cpus_per_task",
+    "ncpus": "cpus_per_task",
+    "ntasks": "tasks",
+    "mem_gb": "mem_mb",
+    "mem_gib": "mem_mb",
+    "time": "runtime",
+    "walltime": "runtime",
+    "time_min": "runtime",
+    "partition": "slurm_partition",
+    "queue": "slurm_partition",
+    "account": "slurm_account",
+}
+# Of those that may have a default (Snakemake's own of memory, a profile's) beside what a rule says: the larger counts.
+_THE_LARGER = ("mem_mb", "runtime", "cpus_per_task")
+# Options of sbatch that are written as resources of their own.
+_AS_OPTIONS = ("licenses", "nodelist", "exclude", "exclusive")
+_KNOWN = {
+    *("cpus_per_task", "cpus_per_gpu", "mem_mb", "mem_mib", "mem", "mem_mb_per_cpu", "runtime", "threads", "mpi"),
+    *("gpu", "gpus", "gres", "gpu_model", "gpu_memory", "gpu_capability", "one_of"),
+    *("slurm_partition", "constraint", "cluster", "clusters", "slurm_cluster", "not_clusters"),
+    *("slurm_account", "qos", "reservation", "slurm_extra", "slurm_requeue"),
+    *("nodes", "tasks", "tasks_per_node", "tasks_per_gpu"),
+    *("disk_mb", "disk_mib", "disk", "tmpdir", "shell_exec"),
+    *_OTHER_NAMES,
+    *_AS_OPTIONS,
+}
 _ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
 _GRES = re.compile(r"^gpu(?::(?P<kind>[A-Za-z_][\w.\-]*))?(?::(?P<count>\d+))?$")
 _KIND = re.compile(r"^(?P<kind>[A-Za-z_][\w.\-|]*)(?::(?P<count>\d+))?$")
@@ -130,14 +182,20 @@ def _split(text):
         return str(text).split()
 
 
+def _unquoted(text):
+    """A text that is in quotes of its own, as it has to be on a command line."""
+    words = _split(text)
+    return words[0] if len(words) == 1 else str(text)
+
+
 def _number(name, value, least):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
         raise Refusal(f"{name}={value} is no number from {least} up")
     return value
 
 
-def minutes(value):
-    """A `runtime`: minutes as a number, or a text such as 2h, 1d12h, 90s, 1:30:00 or 2-12 (sbatch's forms)."""
+def minutes(value, name="runtime"):
+    """A time, the resource `name`: minutes as a number, or a text such as 2h, 1d12h, 90s, 1:30:00 or 2-12 (sbatch's forms)."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     text = str(value).strip()
@@ -153,7 +211,7 @@ def minutes(value):
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)", text)
     if parts and re.fullmatch(r"(?:\d+(?:\.\d+)?\s*(?:d|h|min|m|s)\s*)+", text):
         return sum(float(number) * _UNITS[unit] for number, unit in parts)
-    raise Refusal(f"runtime={value} is no time; write minutes, or for example 2h or 1d12h")
+    raise Refusal(f"{name}={value} is no time; write minutes, or for example 2h or 1d12h")
 
 
 def _gpus(resources):
@@ -284,7 +342,7 @@ def _of_batch_jobs(resources, offer, task, notices):
             )
         left = having
     if extra := str(resources.get("slurm_extra") or "").strip():
-        more, left = _extra(extra, offer, left)
+        more, left = _extra(extra, offer, left, notices)
         tags += more
     if "site" not in task and left != _left(task, offer):
         task["not_sites"] = sorted(offer.sites - left)
@@ -293,10 +351,18 @@ def _of_batch_jobs(resources, offer, task, notices):
     return tags
 
 
-def _extra(extra, offer, left):
+def _extra(extra, offer, left, notices):
     """`(tags, sites that are left)` for options of sbatch."""
     tags = []
-    asked = _options([extra])
+    asked = _options([_unquoted(extra)])
+    if not asked:
+        raise _no_extra(extra, left)
+    of_no_use = sorted(asked.keys() & _CHANGES_NOTHING)
+    if of_no_use:
+        notices.append(
+            f"{', '.join(of_no_use)} of slurm_extra {'is' if len(of_no_use) == 1 else 'are'} left out: a pilot's batch job runs many jobs"
+        )
+    asked = {option: values for option, values in asked.items() if option not in _CHANGES_NOTHING}
     for option, values in asked.items():
         key, value = _LONG.get(option, option[2:]), next(iter(values))
         having = {site for site in left if values <= offer.options[site].get(option, set())}
@@ -306,8 +372,6 @@ def _extra(extra, offer, left):
         if not choosing and not having:
             raise _no_extra(extra, left)
         left = having | choosing
-    if not asked:
-        raise _no_extra(extra, left)
     return tags, left
 
 
@@ -318,12 +382,48 @@ def _no_extra(extra, sites):
     )
 
 
+def unknown(resources, limited, ignored=()):
+    """Names of resources that mean nothing here nor, as `limited` (--resources) are, to Snakemake's own scheduler."""
+    return sorted(
+        name
+        for name, value in resources.items()
+        if value is not None and not name.startswith("_") and name not in _KNOWN | set(limited) | set(ignored)
+    )
+
+
+def by_one_name(resources):
+    """The resources with the names that are read here.  Raises Refusal."""
+    found = dict(resources)
+    for name, ours in _OTHER_NAMES.items():
+        value = found.pop(name, None)
+        if value is None or value == "":
+            continue
+        if name in ("mem_gb", "mem_gib"):
+            value = int(_number(name, value, 0) * 1024)
+        elif ours == "runtime":
+            value = minutes(value, name)
+        there = found.get(ours)
+        if ours in _THE_LARGER and there is not None:
+            there = minutes(there) if ours == "runtime" else there
+            value = max(value, _number(ours, there, -1))
+        elif there not in (None, value):
+            raise Refusal(f"{name}={value} and {ours}={there} disagree: use one of them")
+        found[ours] = value
+    if options := [_as_option(name, found.pop(name)) for name in _AS_OPTIONS if found.get(name)]:
+        found["slurm_extra"] = " ".join([_unquoted(found.get("slurm_extra") or ""), *options]).strip()
+    return found
+
+
+def _as_option(name, value):
+    return f"--{name}" if name == "exclusive" and str(value) in ("True", "1") else shlex.quote(f"--{name}={value}")
+
+
 def needs_of(resources, threads, offer, default_memory_mb=None):
     """`(keys of a task, notices)` for a job's resources.  Raises Refusal.
 
     `mem_mb` and `mem_mb_per_cpu` are read as sbatch reads them, in MiB, so that a job never gets less than there."""
     task, notices = {}, []
-    resources = {name: value for name, value in resources.items() if name not in offer.ignored}
+    resources = by_one_name({name: value for name, value in resources.items() if name not in offer.ignored})
     if resources.get("mpi"):
         raise Refusal("mpi jobs cannot run in pilots yet; give the rule to another executor")
     for name in _ONE_NODE:

@@ -67,9 +67,11 @@ class Takeover:
             return True
         try:
             newest = max((os.stat(file).st_mtime for file in job.input), default=0)
+            # When a file was put there nobody can set back, as `cp -p` does its time; file systems may count in seconds.
+            oldest = min((os.lstat(file).st_ctime for file in job.output), default=task["started_at"])
         except OSError:
             return False
-        return newest <= task["started_at"] and all(os.path.exists(file) for file in job.output)
+        return newest <= task["started_at"] <= oldest + 1
 
     def _cancel(self, number):
         self._client.cancel([number])

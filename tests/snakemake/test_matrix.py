@@ -20,6 +20,7 @@ MODES = "direct", "warm", "relaunch"
 RELAUNCHED = sorted({*drawn(ROWS, 12), "benchmark"}, key=ROWS.index)
 # Rows that need a Snakemake of their own wherever they run; the rest must be able to run direct.
 NEVER_DIRECT = {
+    "update_flag",
     "script",
     "script_bash",
     "run",

@@ -96,6 +96,15 @@ def needs(threads=1, offer=LAPTOP, default=None, **said):
         ({"gpus": "a100:2", "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 2, "kind": "a100", "memory": "40G"}}),
         ({"one_of": "gpus=1; cpus=16,mem=4G"}, {"one_of": [{"cpus": 1, "gpus": 1}, {"cpus": 16, "memory": "4G"}]}),
         ({"nodes": 1, "tasks": 1}, {"cpus": 1}),
+        ({"nvidia_gpu": 2, "gpu_type": "a100"}, {"cpus": 1, "gpus": {"a100": 2}}),
+        ({"mem_mb": 1000, "mem_gb": 8}, {"cpus": 1, "memory": 8 << 30}),
+        ({"mem_mb": 9000, "mem_gb": 8}, {"cpus": 1, "memory": 9000 << 20}),
+        ({"mem_gb": 0.5}, {"cpus": 1, "memory": 512 << 20}),
+        ({"time": "01:00:00"}, {"cpus": 1, "time": 3600}),
+        ({"walltime": "2h", "runtime": 30}, {"cpus": 1, "time": 7200}),
+        ({"time_min": 90}, {"cpus": 1, "time": 5400}),
+        ({"cpus": 4}, {"cpus": 4}),
+        ({"ntasks": 1}, {"cpus": 1}),
     ],
 )
 def test_resources_as_the_slurm_plugin_has_them(said, wanted):
@@ -138,6 +147,12 @@ def test_times(text, minutes):
         ({"mpi": "srun"}, "mpi"),
         ({"nodes": 2}, "only 1"),
         ({"tasks": 4}, "only 1"),
+        ({"ntasks": 4}, "only 1"),
+        ({"time": "soon"}, "time=soon is no time"),
+        ({"mem_gb": "much"}, "mem_gb=much is no number"),
+        ({"nvidia_gpu": 1, "gpu": 2}, "disagree"),
+        ({"exclusive": True}, "slurm_extra=--exclusive"),
+        ({"nodelist": "n1"}, "slurm_extra=--nodelist=n1"),
         ({"gres": "fpga:1"}, "only GPUs"),
         ({"gpus": "a100:x"}, "write a number"),
         ({"one_of": "gpus=1"}, "no choice"),
@@ -191,6 +206,8 @@ def test_options_of_batch_jobs_are_those_of_the_site(offer, said, wanted):
             {"constraint": "avx&ssd", "slurm_extra": "'-L matlab:2'"},
             {"tags": ["constraint=avx&ssd", "licenses=matlab:2"]},
         ),
+        ([OPEN], {"account": "mine", "licenses": "matlab:2"}, {"tags": ["account=mine", "licenses=matlab:2"]}),
+        ([BIG], {"exclusive": 1}, {}),
         ([OPEN, BIG], {"slurm_account": "abc"}, {"tags": ["account=abc"]}),
         ([OPEN, BIG], {"qos": "normal"}, {"not_sites": ["open"]}),
         ([OPEN, OTHER], {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
@@ -240,6 +257,19 @@ def test_what_batch_jobs_do_not_have_is_refused(offer, said, words):
 def test_what_the_user_wants_ignored_is():
     offer = resources.Offer([BIG], ["slurm_extra", "constraint"])
     assert resources.needs_of({"slurm_extra": "--gres=gpu:1", "constraint": "avx"}, 1, offer) == ({"cpus": 1}, [])
+
+
+def test_what_is_not_known_has_a_name():
+    said = {"mem_mb": 1, "time": 1, "sockets": 2, "db": 1, "_cores": 1, "tmpdir": "/tmp", "fpga": None}
+    assert resources.unknown(said, {"db": 3}) == ["sockets"]
+    assert resources.unknown(said, {}, ["sockets"]) == ["db"]
+
+
+def test_options_that_change_nothing_are_left_out_with_a_line():
+    extra = "'--mail-type=END --mail-user me@example.org -J name --exclusive'"
+    task, notices = resources.needs_of({"slurm_extra": extra}, 1, CLUSTER)
+    assert task == {"cpus": 1}
+    assert notices == ["--mail-type, --mail-user, -J of slurm_extra are left out: a pilot's batch job runs many jobs"]
 
 
 @pytest.mark.parametrize(

@@ -264,3 +264,20 @@ def test_options_that_the_sites_batch_jobs_have_are_honoured(python, slurm):
         assert (
             code == 1 and text.count("slurm_account=theirs: ") == 1 and "'--account=theirs' among its options" in text
         ), text
+
+
+def test_resources_that_nobody_knows_are_said_once_for_each_rule(bed):
+    bed.write(
+        """
+rule all:
+    input: expand("{i}.txt", i=range(3))
+rule odd:
+    output: "{i}.txt"
+    resources: sockets=2, db=1, mem_gb=1, slurm_extra="--mail-type=END"
+    shell: "echo $HPCBATCH_MEM_MB > {output}"
+"""
+    )
+    text = bed.ok("--resources", "db=2")
+    assert text.count("rule odd asks for sockets, which hpcbatch does not know") == 1, text
+    assert text.count("--mail-type of slurm_extra is left out") == 1, text
+    assert {(bed.folder / f"{i}.txt").read_text() for i in range(3)} == {"1024\n"}
