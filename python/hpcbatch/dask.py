@@ -7,8 +7,9 @@
     cluster.adapt(minimum=0, maximum=20)
     client = Client(cluster)
 
-The arguments have the names of dask-jobqueue's, so that moving over is one import. What those say of the batch system
-(queue, account, directives) is said once, of a site, in hpcbatch's own configuration; a warning names what was not used.
+The arguments have the names of dask-jobqueue's, so that moving over is one import, and its `jobqueue.yaml` gives those that
+were not said. What those say of the batch system (queue, account, directives) is said once, of a site, in hpcbatch's own
+configuration; a warning names what was not used.
 The scheduler runs in the process that makes the cluster; nodes have to reach it, by `interface` or `host`.
 
 A worker that is scaled down hands its results to others before it ends, one whose time is up as well. One that is lost with
@@ -22,12 +23,14 @@ import math
 import os
 import shlex
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.utils
 from distributed.core import Status
+from distributed.deploy.local import nprocesses_nthreads
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.scheduler import Scheduler
 
@@ -43,8 +46,81 @@ _BESIDE_THE_DATA = 128 << 20
 _TO_HAND_OVER_S = 60.0
 _OF_THE_SITE = frozenset(
     "queue project account job_extra job_extra_directives job_directives_skip header_skip job_cpu job_mem job_name resource_spec"
-    " shebang submit_command_extra cancel_command_extra log_directory".split()
+    " shebang submit_command_extra cancel_command_extra log_directory memory_per_core_property_name cancel_command_extra disk".split()
 )
+# With what each is where neither the call nor jobqueue.yaml says it.
+_OF_A_WORKER: dict[str, Any] = {
+    "cores": None,
+    "memory": None,
+    "processes": None,
+    "walltime": "01:00:00",
+    "name": None,
+    "python": None,
+    "interface": None,
+    "death_timeout": 60,
+    "local_directory": None,
+    "shared_temp_directory": None,
+    "worker_command": "distributed.cli.dask_worker",
+    "worker_extra_args": (),
+    "job_script_prologue": (),
+    "env_extra": (),
+    "extra": (),
+    "scheduler_options": {},
+}
+
+
+def _section(name: str | None) -> tuple[str, Mapping[str, Any]]:
+    """What jobqueue.yaml says, with its own name: the section `name`, else the one that it has."""
+    sections = dask.config.get("jobqueue", None) or {}
+    if name is None and len(sections) > 1:
+        raise ValueError(
+            f"dask's configuration has jobqueue.{', jobqueue.'.join(sorted(sections))}: say which by config_name="
+        )
+    if name is not None and name not in sections:
+        raise ValueError(f"config_name={name!r}: dask's configuration has no jobqueue.{name}")
+    name = name or next(iter(sections), "")
+    return f"jobqueue.{name}", {key.replace("-", "_"): value for key, value in (sections.get(name) or {}).items()}
+
+
+def _settings(given: Mapping[str, Any], config_name: str | None = None) -> tuple[dict[str, Any], list[str]]:
+    """`(what workers are made by, names of what sites say)`: of the call, else of jobqueue.yaml. Raises ValueError or TypeError."""
+    where, said = _section(config_name)
+    for word in sorted(given.keys() - _OF_THE_SITE - _OF_A_WORKER.keys()):
+        raise TypeError(f"Cluster has no argument '{word}'")
+    for word in sorted(said.keys() - _OF_THE_SITE - _OF_A_WORKER.keys()):
+        raise ValueError(
+            f"{where}.{word.replace('_', '-')} in dask's configuration is nothing that is known here; take it out"
+        )
+    found = {word: given.get(word) for word in _OF_A_WORKER}
+    for word, default in _OF_A_WORKER.items():
+        if found[word] is None:
+            found[word] = default if said.get(word) is None else said[word]
+    if found["cores"] is None or found["memory"] is None:
+        raise ValueError(
+            f"say how many cores and how much memory a task of workers has: Cluster(cores={found['cores'] or 8}, "
+            f"memory={found['memory'] or '24GB'!r})"
+        )
+    unused = [word for word in _OF_THE_SITE if given.get(word) not in (None, [], "")]
+    # Its own first line is what every section has.
+    unused += [f"{where}.{word}" for word in _OF_THE_SITE - {"shebang"} if said.get(word) not in (None, [], "")]
+    return found, sorted(unused)
+
+
+def _shared_out(cores: Any, memory: Any, processes: Any) -> tuple[int, int, int, int]:
+    """`(cores, bytes, processes, bytes that the data of each may have)`; as many processes as threads in each, where nobody says how
+    many, as dask-jobqueue does it."""
+    if not isinstance(cores, int) or cores < 1:
+        raise ValueError(f"cores={cores!r} is no whole number from 1 up")
+    processes = nprocesses_nthreads(cores)[0] if processes is None else processes
+    if not isinstance(processes, int) or processes < 1 or processes > cores:
+        raise ValueError(f"{processes} processes cannot share {cores} cores: each needs one")
+    whole = memory if isinstance(memory, int) else dask.utils.parse_bytes(memory)
+    limit = (whole - _BESIDE_THE_DATA * processes) // processes
+    if limit < _BESIDE_THE_DATA:
+        raise ValueError(
+            f"{memory} is too little for {processes} workers: each needs 256 MiB (processes= says how many there are)"
+        )
+    return cores, whole, processes, limit
 
 
 def _seconds(walltime: str | float) -> float:
@@ -88,75 +164,68 @@ class _Worker(ProcessInterface):
 
 
 class Cluster(SpecCluster):  # type: ignore[misc]
-    """`cores`, `memory` and `processes` are of one task: its workers share them. `walltime` is the longest that it runs; a
-    worker that ends by it is replaced. `site`, `tags` and `gpus` as for `hpcbatch.Client.submit`; `env` goes to the workers.
+    """`cores`, `memory` and `processes` are of one task: its workers share them; without `processes` there are about as many as
+    threads in each. `walltime` is the longest that it runs; a worker that ends by it is replaced. `site`, `tags` and `gpus` as for
+    `hpcbatch.Client.submit`; `env` goes to the workers. `config_name` is a section of jobqueue.yaml, which says what is not said here.
     Raises ValueError for what no worker can have, and hpcbatch.Error where no engine can be had."""
 
     def __init__(
         self,
         n_workers: int = 0,
         *,
-        cores: int = 1,
-        memory: str | int = "2GB",
-        processes: int = 1,
-        walltime: str | float = "01:00:00",
+        cores: int | None = None,
+        memory: str | int | None = None,
+        processes: int | None = None,
+        walltime: str | float | None = None,
         site: str | None = None,
         tags: Sequence[str] | None = None,
         gpus: float | Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
-        python: str | None = None,
         nanny: bool = True,
-        death_timeout: float = 60,
-        local_directory: str | None = None,
-        worker_extra_args: Sequence[str] | None = None,
-        job_script_prologue: Sequence[str] | None = None,
-        interface: str | None = None,
         host: str | None = None,
         protocol: str | None = None,
         dashboard_address: str | None = ":8787",
         security: Any = None,
-        scheduler_options: Mapping[str, Any] | None = None,
+        scheduler_cls: Any = Scheduler,
         program: str | None = None,
-        name: str | None = None,
+        config_name: str | None = None,
         asynchronous: bool = False,
         loop: Any = None,
         silence_logs: Any = "error",
-        extra: Sequence[str] | None = None,
-        env_extra: Sequence[str] | None = None,
-        **of_the_site: Any,
+        **as_in_jobqueue: Any,
     ) -> None:
-        for word in sorted(of_the_site.keys() - _OF_THE_SITE):
-            raise TypeError(f"Cluster has no argument '{word}'")
-        if given := sorted(word for word, value in of_the_site.items() if value not in (None, [], "")):
+        given = {"cores": cores, "memory": memory, "processes": processes, "walltime": walltime, **as_in_jobqueue}
+        settings, unused = _settings(given, config_name)
+        if unused:
             warnings.warn(
-                f"not used: {', '.join(given)}. Queues, accounts and directives are said of a site in hpcbatch's configuration",
+                f"not used: {', '.join(unused)}. Queues, accounts and directives are said of a site in hpcbatch's configuration",
                 stacklevel=2,
             )
-        whole = memory if isinstance(memory, int) else dask.utils.parse_bytes(memory)
-        if cores < 1 or processes < 1 or processes > cores:
-            raise ValueError(f"{processes} processes cannot share {cores} cores: each needs one")
-        limit = (whole - _BESIDE_THE_DATA * processes) // processes
-        if limit < _BESIDE_THE_DATA:
-            raise ValueError(f"{memory} is too little for {processes} workers: each needs 256 MiB")
-        time = _seconds(walltime)
+        self._cores, self._memory, self._processes, limit = _shared_out(
+            *map(settings.get, ("cores", "memory", "processes"))
+        )
+        time = _seconds(settings["walltime"])
         # None ends before it could do anything.
         lifetime = max(time - _TO_HAND_OVER_S, time / 2)
-        self._processes = processes
-        self._cores = cores
-        self._memory = whole
-        words = [python or sys.executable, "-m", "distributed.cli.dask_worker"]
-        words += ["--nthreads", str(cores // processes), "--nworkers", str(processes), "--memory-limit", str(limit)]
-        words += ["--nanny" if nanny else "--no-nanny", "--death-timeout", str(death_timeout)]
+        self._certificates: list[Any] = []
+        words = [settings["python"] or sys.executable, "-m", settings["worker_command"]]
+        words += ["--nthreads", str(self._cores // self._processes), "--nworkers", str(self._processes)]
+        words += ["--memory-limit", str(limit)]
+        words += ["--nanny" if nanny else "--no-nanny", "--death-timeout", str(settings["death_timeout"])]
         words += ["--lifetime", f"{lifetime:.0f}s", "--lifetime-stagger", f"{min(30.0, lifetime / 10):.0f}s"]
-        if local_directory:
-            words += ["--local-directory", local_directory]
+        if settings["local_directory"]:
+            words += ["--local-directory", settings["local_directory"]]
         if protocol:
             words += ["--protocol", protocol]
-        words += self._of_security(security)
-        words += [*(worker_extra_args or ()), *(extra or ())]
+        if security is True:
+            from distributed.security import Security
+
+            security = Security.temporary()
+        words += self._of_security(security, settings["shared_temp_directory"])
+        words += map(str, [*settings["worker_extra_args"], *settings["extra"]])
         task = {
-            "cpus": cores,
-            "mem": whole,
+            "cpus": self._cores,
+            "mem": self._memory,
             "time": time,
             "kind": "dask-worker",
             "site": site,
@@ -167,40 +236,49 @@ class Cluster(SpecCluster):  # type: ignore[misc]
         }
         self._task = {key: value for key, value in task.items() if value is not None}
         self._words = words
-        self._prologue = "\n".join([*(job_script_prologue or ()), *(env_extra or ())])
+        self._prologue = "\n".join([*settings["job_script_prologue"], *settings["env_extra"]])
         self._engine = Client(program=program, name="dask")
         options: dict[str, Any] = {
             "protocol": protocol,
             "dashboard_address": dashboard_address,
             "security": security,
-            **(scheduler_options or {}),
+            **settings["scheduler_options"],
         }
-        if interface:
-            options["interface"] = interface
+        if settings["interface"]:
+            options["interface"] = settings["interface"]
         if host:
             options["host"] = host
         super().__init__(
-            scheduler={"cls": Scheduler, "options": options},
+            scheduler={"cls": scheduler_cls, "options": options},
             asynchronous=asynchronous,
             loop=loop,
             silence_logs=silence_logs,
             security=security,
-            name=name,
+            name=settings["name"],
         )
         if n_workers:
             self.scale(n_workers)
 
-    @staticmethod
-    def _of_security(security: Any) -> list[str]:
-        if security is None:
+    def _of_security(self, security: Any, folder: str | None) -> list[str]:
+        """Certificates that are in memory are put into `folder`, where the user alone may read them."""
+        if not security:
             return []
         told = security.get_tls_config_for_role("worker")
         words = []
         for option, key in (("--tls-ca-file", "ca_file"), ("--tls-cert", "cert"), ("--tls-key", "key")):
             path = told.get(key) or told.get(f"tls_{key}")
+            if path is not None and "\n" in path and folder:
+                file = tempfile.NamedTemporaryFile(
+                    "w", dir=folder, prefix="hpcbatch-dask-", suffix=".pem"
+                )  # noqa: SIM115
+                self._certificates.append(file)  # gone with the cluster
+                file.write(path)
+                file.flush()
+                path = file.name
             if path is None or "\n" in path:
                 raise ValueError(
-                    "workers elsewhere read certificates from files: give Security(tls_ca_file=..., tls_worker_cert=..., ...)"
+                    "workers elsewhere read certificates from files: give Security(tls_ca_file=..., tls_worker_cert=..., ...), or "
+                    "shared_temp_directory=, a folder that nodes see"
                 )
             words += [option, os.path.abspath(path)]
         return words
