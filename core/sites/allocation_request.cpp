@@ -4,6 +4,21 @@
 #include <utility>
 
 namespace hpcbatch {
+namespace {
+
+/// Lets the pilot see what the lines behind it change, which its tasks get as well.  A variable has
+/// 128 KiB at most (execve(2), MAX_ARG_STRLEN): with more none of it is known.
+constexpr const char* kBeforeSetup =
+    "HPCBATCH_BEFORE_SETUP=$(env -0 2>/dev/null | tr '\\000' '\\001'); "
+    "[ ${#HPCBATCH_BEFORE_SETUP} -lt 100000 ] || HPCBATCH_BEFORE_SETUP=; export "
+    "HPCBATCH_BEFORE_SETUP";
+
+std::vector<std::string> seen_by_the_pilot(std::vector<std::string> setup) {
+  if (!setup.empty()) setup.insert(setup.begin(), kBeforeSetup);
+  return setup;
+}
+
+}  // namespace
 
 AllocationRequest allocation_request(const Site& site, const Shape& shape, const std::string& name,
                                      std::vector<std::string> pilot) {
@@ -16,7 +31,7 @@ AllocationRequest allocation_request(const Site& site, const Shape& shape, const
       .gpus = {},
       .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
       .options = site.options,
-      .setup = site.setup,
+      .setup = seen_by_the_pilot(site.setup),
       .pilot = std::move(pilot),
       .directory = site.workspace + "/allocations"};
   for (const auto& [kind, amount] : shape.capacity.entries()) {

@@ -8,8 +8,9 @@ namespace hpcbatch::pilot {
 
 void HeldLeases::keep_environments(const wire::ToPilot& message) {
   for (const wire::Environment& environment : message.environments()) {
-    environments_[environment.number()] =
-        std::make_shared<BaseEnvironment>(base_environment(environment));
+    auto base = std::make_shared<BaseEnvironment>(base_environment(environment));
+    setup_.apply(*base);
+    environments_[environment.number()] = std::move(base);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pilot/policy/attempt.hpp"
+#include "pilot/processes/setup_changes.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "wire/wire.pb.h"
 
@@ -21,6 +22,9 @@ struct HeldLease {
 
 class HeldLeases {
  public:
+  /// `setup`, which outlives it, changes each environment.
+  explicit HeldLeases(const SetupChanges& setup) : setup_(setup) {}
+
   /// Of this link, before the leases that name them.
   void keep_environments(const wire::ToPilot& message);
   /// Takes the recipes out of the message.  `is_new`: which of its leases were not held before.
@@ -33,6 +37,8 @@ class HeldLeases {
   void link_lost() { environments_.clear(); }
 
  private:
+  const SetupChanges& setup_;
+
   std::shared_ptr<const BaseEnvironment> environment(std::uint32_t number) const;
 
   std::unordered_map<std::uint32_t, std::shared_ptr<const BaseEnvironment>> environments_;

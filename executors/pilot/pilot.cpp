@@ -97,6 +97,7 @@ Duration until_found(const wire::PilotFile& file) {
 Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, int keeper_signal,
              std::optional<rlimit> tasks_open_files)
     : now_(clock_now()),
+      setup_(take_before_setup(), environ),
       self_(identity_of(file, rank, now_)),
       history_(file, self_.text, self_.incarnation),
       node_(look_at_node(file, self_.text)),
@@ -127,7 +128,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                             memory_of(file),
                             memory_of_gpus(node_.gpus),
                             tasks_open_files,
-                            &sharing_},
+                            &sharing_,
+                            &setup_},
               Runner::Callbacks{
                   [this](const AttemptId& id, wire::Result result, bool staged,
                          const std::string& directory, std::vector<wire::Output> outputs) {

@@ -104,6 +104,7 @@ class Pilot {
   void added() { link_.added(is_urgent(), now_); }
 
   Time now_;
+  SetupChanges setup_;
   Identity self_;
   PilotHistory history_;
   Node node_;
@@ -119,7 +120,7 @@ class Pilot {
   Followers followers_;
   Decide decide_;
   EngineLink link_;
-  HeldLeases leases_;
+  HeldLeases leases_{setup_};
   Results results_;
   Starts starts_;
   Said said_;

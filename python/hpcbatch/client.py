@@ -113,6 +113,9 @@ def handed_on(environment=os.environ):
             continue
         if in_pbs and name.startswith("PBS_"):
             continue
+        # What starts a parallel program sets these for each of its processes.
+        if (in_pbs or "SLURM_STEP_ID" in environment) and name.startswith(("PMI_", "PMIX_", "PALS_")):
+            continue
         kept[name] = value
     return kept
 

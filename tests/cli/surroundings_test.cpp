@@ -41,7 +41,16 @@ TEST(Surroundings, ABatchJobsVariablesStayWithIt) {
                          {"SBATCH_ACCOUNT", "abc"}}),
               ElementsAre(Pair("SBATCH_ACCOUNT", "abc"), Pair("SLURM_CONF", "/c")));
   EXPECT_THAT(handed_on({{"SLURM_TIME_FORMAT", "x"}}), ElementsAre(Pair("SLURM_TIME_FORMAT", "x")));
-  EXPECT_THAT(handed_on({{"PBS_JOBID", "7"}, {"PBS_NODEFILE", "f"}}), IsEmpty());
+  EXPECT_THAT(handed_on({{"PBS_JOBID", "7"}, {"PBS_NODEFILE", "f"}, {"PALS_RANKID", "0"}}),
+              IsEmpty());
+  EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}),
+              IsEmpty());
+}
+
+TEST(Surroundings, VariablesOfTheUserMayBeginAsThoseOfABatchSystem) {
+  const EnvironmentMap own{{"LSB_X", "1"},    {"MOM_GRID", "025"},  {"PBS_HOME", "/p"},
+                           {"PMI_TEST", "2"}, {"SLURM_CONF", "/c"}, {"TORQUE_MODEL", "x"}};
+  EXPECT_EQ(handed_on(own), own);
 }
 
 }  // namespace

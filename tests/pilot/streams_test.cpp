@@ -147,10 +147,9 @@ TEST_F(PilotTest, NamedFilesTakeTheStreams) {
   EXPECT_EQ(contents("both"), "from a file\nerror\n");
   EXPECT_FALSE(result.has_log());
   named = shell(2, "true");
-  named.set_standard_output(path("nowhere/file"));
+  named.set_standard_output(path("in/file"));
   EXPECT_EQ(outcome(named).failure(), "stage_out_failed");
-  EXPECT_THAT(results_[2].message(),
-              HasSubstr("nowhere/file for its standard output: No such file"));
+  EXPECT_THAT(results_[2].message(), HasSubstr("in/file for its standard output: Not a directory"));
 }
 
 TEST_F(PilotTest, ANonBlockingTaskDoesNotHarmTheNext) {
@@ -209,6 +208,31 @@ TEST_F(PilotTest, InputThatComesTwiceIsGivenOnce) {
   give("one two ", 0, false);
   give("two three", 4, true);
   EXPECT_EQ(output(result_of(1)), "one two three");
+}
+
+TEST_F(PilotTest, InputIsWantedOnceTheTaskWaitsForIt) {
+  start();
+  auto idle = shell(1, "while [ ! -e " + path("go") + " ]; do sleep 0.01; done; cat");
+  idle.set_input_streamed(true);
+  idle.set_follow(true);
+  run(idle);
+  // As long as many looks take; what runs beside it asks at once.
+  auto reads = shell(2, "sleep 0.5 >/dev/null; read word; echo $word");
+  reads.set_input_streamed(true);
+  run(reads);
+  until("the second to ask", [&] { return input_wanted_[2] == 1; });
+  EXPECT_EQ(input_wanted_[1], 0U);
+  write("go", "");
+  until("the first to ask", [&] { return input_wanted_[1] == 1; });
+  for (const unsigned n : {1U, 2U}) {
+    wire::ToPilot message;
+    wire::Input* input = message.add_input();
+    *input->mutable_attempt() = attempt(n);
+    input->set_data("word\n");
+    input->set_end(true);
+    send(message);
+    EXPECT_EQ(output(result_of(n)), "word\n");
+  }
 }
 
 TEST_F(PilotTest, InputForATaskThatReadsNoneIsDropped) {

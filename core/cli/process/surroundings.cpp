@@ -41,12 +41,20 @@ bool is_among(const std::array<std::string_view, Size>& names, std::string_view 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A batch job's own variables; SLURM_CONF and settings such as SBATCH_ACCOUNT are the user's.
+/// What starts a parallel program sets these for each of its processes.
+bool is_launchers(std::string_view name) {
+  return name.starts_with("PMI_") || name.starts_with("PMIX_") || name.starts_with("PALS_");
+}
+
+/// A batch job's own variables; SLURM_CONF and settings such as SBATCH_ACCOUNT are the user's, and
+/// outside of a batch job all are.
 bool is_batch_jobs(std::string_view name, const EnvironmentMap& environment) {
   if (name.starts_with("SLURM_") || name.starts_with("SLURMD_")) {
     return environment.contains("SLURM_JOB_ID") && name != "SLURM_CONF";
   }
-  return name.starts_with("PBS_") && environment.contains("PBS_JOBID");
+  const bool in_pbs = environment.contains("PBS_JOBID");
+  if (name.starts_with("PBS_")) return in_pbs;
+  return is_launchers(name) && (in_pbs || environment.contains("SLURM_STEP_ID"));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ Verdict verdict_of(const Spawned& spawned, const std::string& program, const std
       if (absent && program.find('/') != std::string::npos)
         message += " (or the interpreter that it names)";
       if (spawned.error == ENOEXEC)
-        message += "; a script has to begin with #! and its interpreter";
+        message += "; it is empty, or a program of another kind of machine";
       return {Failure::ToolFailed, absent ? kNotFound : kNotExecutable, 0, message};
     }
   }

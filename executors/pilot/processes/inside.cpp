@@ -1,6 +1,7 @@
 #include "pilot/processes/inside.hpp"
 
 #include "pilot/policy/container_end.hpp"
+#include "pilot/processes/plain_script.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "posix/fd.hpp"
 
@@ -28,12 +29,14 @@ bool write_report(const Fd& file, const ContainerReport& report) {
   return ::pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
 }
 
-/// As execvp, but that what is no program is none.
-[[noreturn]] void become_command(const std::vector<std::string>& paths, char* const* arguments,
-                                 int trouble) {
+/// As execvp.
+[[noreturn]] void become_command(const std::vector<std::string>& paths,
+                                 std::vector<char*>& arguments, int trouble) {
   int remembered = ENOENT;
+  std::vector<char*> for_shell = plain_script_argv(arguments);
   for (const std::string& path : paths) {
-    ::execve(path.c_str(), arguments, environ);
+    ::execve(path.c_str(), arguments.data(), environ);
+    if (errno == ENOEXEC) become_plain_script(path.c_str(), for_shell.data(), environ);
     if (errno == EACCES) {
       remembered = EACCES;
     } else if (errno != ENOENT && errno != ENOTDIR) {
@@ -65,7 +68,7 @@ pid_t start_command(const std::vector<std::string>& command) {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    become_command(paths, arguments.data(), writing.get());
+    become_command(paths, arguments, writing.get());
   }
   ::setpgid(pid, pid);
   writing.reset();

@@ -8,6 +8,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 namespace hpcbatch::pilot {
@@ -30,6 +31,18 @@ Fd open_now(const std::string& path, int flags) {
   Fd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
   if (fd) ::fcntl(fd.get(), F_SETFL, flags & O_APPEND);
   return fd;
+}
+
+/// The folders above it are made where they are missing.
+Fd create_now(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+  Fd fd = open_now(path, kFlags);
+  if (fd || errno != ENOENT) return fd;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (!error) return open_now(path, kFlags);
+  errno = error.value();
+  return {};
 }
 
 /// Files made for a task have the modes that it would give them.
@@ -133,7 +146,7 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
   }
   if (!start.standard_output().empty()) {
     const std::string path = absolute(start.standard_output(), directory);
-    files.output = open_now(path, O_WRONLY | O_CREAT | O_TRUNC);
+    files.output = create_now(path);
     if (!files.output) return stage_out_refusal("standard output", path, errno);
   }
   if (!start.standard_error().empty()) {
@@ -141,8 +154,7 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
     // The same file for both: one description, so that neither overwrites the other.
     const Fd seen(files.output ? ::open(path.c_str(), O_PATH | O_CLOEXEC) : -1);
     const bool same = seen && is_same_file(files.output, seen);
-    files.error = same ? Fd(::fcntl(files.output.get(), F_DUPFD_CLOEXEC, 0))
-                       : open_now(path, O_WRONLY | O_CREAT | O_TRUNC);
+    files.error = same ? Fd(::fcntl(files.output.get(), F_DUPFD_CLOEXEC, 0)) : create_now(path);
     if (!files.error) return stage_out_refusal("standard error", path, errno);
   }
   return files;

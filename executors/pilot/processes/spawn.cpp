@@ -1,5 +1,7 @@
 #include "pilot/processes/spawn.hpp"
 
+#include "pilot/processes/plain_script.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -66,6 +68,7 @@ void set_descriptor(int from, int to) {
   int remembered = ENOENT;
   for (const char* program : plan.programs) {
     ::execve(program, plan.argv, plan.environment);
+    if (errno == ENOEXEC) become_plain_script(program, plan.shell_argv, plan.environment);
     if (errno == EACCES) {
       remembered = EACCES;
     } else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE) {

@@ -17,6 +17,8 @@ namespace hpcbatch::pilot {
 struct SpawnPlan {
   std::vector<const char*> programs;  // paths, tried in order as a shell tries PATH
   char* const* argv{};
+  // A shell, room for the path of a script that names no interpreter, and what follows argv[0].
+  char** shell_argv{};
   char* const* environment{};
   const char* directory{};  // null: stay
   int standard_input{-1};

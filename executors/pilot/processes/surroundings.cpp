@@ -8,10 +8,6 @@
 namespace hpcbatch::pilot {
 namespace {
 
-// Variables of a batch job: the pilot's, or that of a caller who submitted from within one.
-constexpr std::array<std::string_view, 11> kBatchPrefixes = {
-    "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
-    "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
 constexpr std::array<std::string_view, 12> kPerTask = {
     "TMPDIR",        "OMP_NUM_THREADS",  "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
     "HPCBATCH_CPUS", "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_GPU_KIND",
@@ -35,15 +31,6 @@ const char* value_of(std::string_view name, char* const* environment) {
   return nullptr;
 }
 
-bool is_kept(std::string_view name) {
-  for (const std::string_view prefix : kBatchPrefixes) {
-    if (name.starts_with(prefix)) return false;
-  }
-  return std::find(kPerTask.begin(), kPerTask.end(), name) == kPerTask.end() &&
-         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) ==
-             kDeviceVariables.end();
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
@@ -63,10 +50,16 @@ std::string decimal(std::int64_t amount) {
 
 }  // namespace
 
+bool is_pilots(std::string_view name) {
+  return std::find(kPerTask.begin(), kPerTask.end(), name) != kPerTask.end() ||
+         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) !=
+             kDeviceVariables.end();
+}
+
 BaseEnvironment base_environment(const wire::Environment& environment) {
   BaseEnvironment lines;
   for (const wire::Variable& variable : environment.variables()) {
-    if (is_kept(variable.name())) lines.push_back(variable.name() + "=" + variable.value());
+    if (!is_pilots(variable.name())) lines.push_back(variable.name() + "=" + variable.value());
   }
   return lines;
 }

@@ -19,7 +19,11 @@ namespace hpcbatch::pilot {
 /// "NAME=value" lines; shared by the tasks that have it.
 using BaseEnvironment = std::vector<std::string>;
 
-/// A caller's environment without what belongs to a batch job or is set by the pilot for each task.
+/// A variable that the pilot sets for each task, or for none.
+bool is_pilots(std::string_view name);
+
+/// A caller's environment without what the pilot sets.  What a batch job set in which he submitted
+/// he has left out himself: only he knows it from settings of his own.
 BaseEnvironment base_environment(const wire::Environment& environment);
 
 /// What a task gets of whom nobody's environment is known: HOME, PATH, USER, LANG and the like from

@@ -5,6 +5,7 @@
 
 #include "pilot/base/log_line.hpp"
 #include "pilot/base/wall_clock.hpp"
+#include "pilot/processes/plain_script.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,6 +20,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kFirstMeasure = 100ms;
+
+std::shared_ptr<const BaseEnvironment> minimal_base(const SetupChanges* setup) {
+  auto base = std::make_shared<BaseEnvironment>(minimal_environment(environ));
+  if (setup != nullptr) setup->apply(*base);
+  return base;
+}
 
 }  // namespace
 
@@ -43,7 +50,7 @@ Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Helpers& helpe
       images_(helpers, [this](const AttemptId& id,
                               const ImageAnswer& answer) { image_answered(id, answer); }),
       nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
-      minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
+      minimal_(minimal_base(place_.setup)),
       kills_told_(groups.kills_around()) {}
 
 Runner::~Runner() = default;
@@ -69,7 +76,7 @@ void Runner::launch(const AttemptId& id, wire::Start start,
     return;
   }
   if (!measure_at_) measure_at_ = now + kFirstMeasure;
-  if (task.input) task.input->want_again();
+  if (task.input) task.ask_at = now;
   if (task.container && !task.planned) callbacks_.began(id);
 }
 
@@ -181,6 +188,8 @@ std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
   SpawnPlan plan;
   for (const std::string& path : paths) plan.programs.push_back(path.c_str());
   plan.argv = arguments.data();
+  std::vector<char*> for_shell = plain_script_argv(arguments);
+  plan.shell_argv = for_shell.data();
   plan.environment = planned.environment.pointers();
   plan.directory = task.runs_in.c_str();
   plan.standard_input = files.input ? files.input.get() : nothing_.get();

@@ -15,6 +15,7 @@
 #include "pilot/processes/own_memory.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
+#include "pilot/processes/setup_changes.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "pilot/processes/task_processes.hpp"
 #include "pilot/services/services.hpp"
@@ -46,6 +47,7 @@ class Runner {
     std::vector<std::uint64_t> gpu_memory;  // bytes, by their numbers; none: unknown
     std::optional<rlimit> open_files;       // as tasks are to have it
     const GpuSharing* sharing{nullptr};
+    const SetupChanges* setup{nullptr};
   };
   struct Callbacks {
     /// The task is gone.  `staged`: its outputs wait in `directory`, else that is being removed.
@@ -125,6 +127,8 @@ class Runner {
     std::string directory;  // its own; empty: none
     std::string runs_in;
     std::unique_ptr<StreamedInput> input;
+    std::optional<Time> ask_at;  // whether it waits for its input
+    Duration ask_pause{};
     std::unique_ptr<ContainerPlan> container;  // null: none
     std::vector<std::string> removal;          // of what its runtime leaves when it is killed
     std::vector<std::string> removal_environment;
@@ -180,6 +184,7 @@ class Runner {
   void hand_back(const AttemptId& id);
   void used_of_service(pid_t pid, std::uint64_t cpu_us, std::uint64_t peak);
   void limit_memory(Running& task);
+  static void look_for_asking(Running& task, Time now);
   static void add_usage(Running& task, const rusage& usage);
   bool is_tidied(Running& task, Time now);
   void sweep(Running& task, Time now);

@@ -3,6 +3,7 @@
 #include "pilot/tasks/runner.hpp"
 
 #include "pilot/base/clock.hpp"
+#include "pilot/processes/asks_for_input.hpp"
 #include "pilot/processes/process_tree.hpp"
 
 #include <algorithm>
@@ -13,6 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kMeasure = 250ms;
+// A task that reads at once is to wait for no look, and one that reads later to cost none.
+constexpr Duration kFirstAsk = 2ms;
 // Output is on disk after a second at the latest.
 constexpr unsigned kFlushEach = 4;
 
@@ -22,7 +25,9 @@ std::optional<Time> Runner::next() const {
   std::optional<Time> earliest = running_.empty() ? std::nullopt : measure_at_;
   if (const auto time = services_.next(); time && (!earliest || *time < *earliest)) earliest = time;
   for (const auto& [id, task] : running_) {
-    if (task.sweep_at && (!earliest || *task.sweep_at < *earliest)) earliest = task.sweep_at;
+    for (const auto& at : {task.sweep_at, task.ask_at}) {
+      if (at && (!earliest || *at < *earliest)) earliest = at;
+    }
   }
   return earliest;
 }
@@ -31,7 +36,8 @@ void Runner::tick(Time now) {
   services_.tick(now);
   images_.tick(now);
   std::vector<AttemptId> due;
-  for (const auto& [id, task] : running_) {
+  for (auto& [id, task] : running_) {
+    if (task.ask_at && *task.ask_at <= now) look_for_asking(task, now);
     if (task.sweep_at && *task.sweep_at <= now) due.push_back(id);
   }
   for (const AttemptId& id : due) {
@@ -52,6 +58,16 @@ void Runner::tick(Time now) {
   for (const MemoryVictim& victim : memory_victims(measure(now), place_.memory_capacity)) {
     callbacks_.over_memory(victim);
   }
+}
+
+void Runner::look_for_asking(Running& task, Time now) {
+  if (task.pid > 0 && asks_for_input(task.pid, task.input->pipe())) {
+    task.ask_at.reset();
+    task.input->asked();
+    return;
+  }
+  task.ask_pause = std::clamp(2 * task.ask_pause, kFirstAsk, Duration(kMeasure));
+  task.ask_at = now + task.ask_pause;
 }
 
 void Runner::count_exactly(Running& task) {

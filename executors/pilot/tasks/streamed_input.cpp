@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
 
@@ -16,6 +17,8 @@ Fd StreamedInput::open() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};
   writing_ = Fd(ends[1]);
   ::fcntl(writing_.get(), F_SETFL, O_NONBLOCK);
+  struct stat info {};
+  if (::fstat(writing_.get(), &info) == 0) pipe_ = info.st_ino;
   return Fd(ends[0]);
 }
 
@@ -23,14 +26,20 @@ void StreamedInput::give(std::string_view bytes, std::uint64_t offset, bool end)
   // A task that reads no more gets no more; nobody is asked to send it.
   if (!writing_ || ends_ || offset > given_) return;
   bytes.remove_prefix(std::min<std::uint64_t>(given_ - offset, bytes.size()));
+  asked_ = true;
   ends_ = end;
   given_ += bytes.size();
   waiting_ += bytes;
   push();
 }
 
+void StreamedInput::asked() {
+  asked_ = true;
+  want_again();
+}
+
 void StreamedInput::want_again() const {
-  if (waiting_.empty() && (writing_ || ends_)) wanted_(given_, ends_);
+  if (asked_ && waiting_.empty() && (writing_ || ends_)) wanted_(given_, ends_);
 }
 
 void StreamedInput::push() {
