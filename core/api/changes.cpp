@@ -105,7 +105,10 @@ void Changes::take_input(TaskId task, const HttpRequest& request, const ReplyPtr
     throw BadRequest(fmt::format(
         "a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
   }
-  const auto end = request.query.find("end");
+  const auto is_one = [&request](const char* name) {
+    const auto at = request.query.find(name);
+    return at != request.query.end() && at->second == "1";
+  };
   const auto from = request.query.find("offset");
   std::optional<std::uint64_t> offset;
   if (from != request.query.end()) {
@@ -114,17 +117,18 @@ void Changes::take_input(TaskId task, const HttpRequest& request, const ReplyPtr
     if (error != std::errc{} || stop != last)
       throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
   }
-  runtime_.links().input(
-      task,
-      {request.body, end != request.query.end() && end->second == "1", offset, [reply](bool taken) {
-         if (taken) {
-           reply->answer(200, {{"taken", true}});
-         } else {
-           reply->error(404,
-                        "the task does not take this input: it or its input has "
-                        "ended, or what comes before is missing");
-         }
-       }});
+  runtime_.links().input(task, {request.body, is_one("end"), offset,
+                                [reply](bool taken) {
+                                  if (taken) {
+                                    reply->answer(200, {{"taken", true}});
+                                  } else {
+                                    reply->error(
+                                        404,
+                                        "the task does not take this input: it or its input has "
+                                        "ended, or what comes before is missing");
+                                  }
+                                },
+                                is_one("ask")});
 }
 
 }  // namespace hpcbatch

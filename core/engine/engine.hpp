@@ -85,6 +85,7 @@ class Engine {
   void handle(const StageOutPending& event, Time now);
   void handle(const OutputsDelayed& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
+  void handle(const InputGiven& event, Time) { tasks_.input_given(event.task); }
   void handle(const ServicesWarm& event, Time now);
   void handle(const LinkMeasured& event, Time now);
   void handle(const WorkspaceSeen& event, Time now);

@@ -28,7 +28,8 @@ Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t re
     return Verdict::SetAside;
   if (ending.failure == Failure::PilotWalltime && ending.had && longest &&
       more_than(*ending.had) > *longest) {
-    return Verdict::Final;
+    // With as much time again it may go on from what it has saved.
+    return history.charged < retries ? Verdict::RetryCharged : Verdict::Final;
   }
   const std::uint8_t used = history.free[static_cast<std::size_t>(ending.failure)];
   return used < kFreeRetriesPerClass ? Verdict::RetryFree : Verdict::Final;

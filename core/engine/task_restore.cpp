@@ -94,8 +94,11 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
     };
     stands(TaskPartition::Ok, live.ok);
     stands(TaskPartition::NotOk, live.not_ok);
-    if (const auto at = leased.find(live.id); at != leased.end())
+    if (const auto at = leased.find(live.id); at != leased.end()) {
       stands(TaskPartition::Leased, at->second);
+      // Of what it was given before nothing is known.
+      if (live.array.streams_input) input_given({live.id, at->second.ranges().front().first});
+    }
     stands(TaskPartition::Held, live.held);
     if (!live.not_ok.empty())
       causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);

@@ -39,8 +39,12 @@ void note_failed(TaskHistory& history, const AttemptId& attempt, const std::stri
     history.evidence += fmt::format("{}attempt {} on {}", history.evidence.empty() ? "" : "; ",
                                     attempt.number, evidence);
   }
-  if (ending.failure == Failure::PilotWalltime && ending.had)
-    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
+  if (ending.failure == Failure::PilotWalltime && ending.had) {
+    // None has more time where that counts as a retry: then a fresh pilot is enough.
+    const Duration had =
+        verdict == Verdict::RetryCharged ? *ending.had - *ending.had / 50 : *ending.had;
+    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), had);
+  }
 }
 
 }  // namespace
@@ -292,7 +296,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
 
   const auto past = histories_.find(attempt.task);
   const TaskHistory before = past == histories_.end() ? TaskHistory{} : past->second;
-  const bool input_gone = array.terms->streams_input && outcome.started.has_value();
+  const bool input_gone = fed_.erase(attempt.task) != 0;
   const Verdict verdict = judge(ending, before, array.terms->retries, input_gone, longest);
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];

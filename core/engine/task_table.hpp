@@ -70,6 +70,8 @@ class TaskTable {
   TakenTask take(const QueuePlace& place);
   /// A lease came back unused.
   void give_back(TaskId task);
+  /// One that streams its input is never tried again after this.
+  void input_given(TaskId task) { fed_.insert(task); }
   /// A lease is over.  Returns true where the task is tried again.
   bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
              Outcome outcome, const Ending& ending, std::optional<Duration> longest);
@@ -186,6 +188,7 @@ class TaskTable {
   Totals totals_;
   std::unordered_map<ArrayId, std::vector<ArrayId>> dependants_;
   std::unordered_map<TaskId, TaskHistory> histories_;
+  std::set<TaskId> fed_;                             ///< of those that run and stream their input
   std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on
   std::deque<End> ends_;
   std::set<ArrayId> with_files_;

@@ -94,8 +94,10 @@ void InputQueue::wanted(TaskId task, std::uint64_t offset, bool ended) {
 void InputQueue::settle(Line& line) {
   while (!line.pieces.empty()) {
     const Piece& front = line.pieces.front();
-    const bool is_given = front.offset && *front.offset + front.bytes.size() <= line.given &&
-                          (line.ended || !front.end);
+    const bool is_given = front.asks
+                              ? line.wanted || line.given > 0
+                              : front.offset && *front.offset + front.bytes.size() <= line.given &&
+                                    (line.ended || !front.end);
     if (!is_given && !line.ended) return;
     const Piece piece = std::move(line.pieces.front());
     line.pieces.pop_front();

@@ -56,6 +56,7 @@ class InputQueue {
     std::optional<std::uint64_t>
         offset;  ///< none: behind what the task has been given when its turn comes
     std::function<void(bool taken)> then;
+    bool asks{false};  ///< nothing: it is taken once the task waits for input
   };
   struct Sending {
     std::string bytes;

@@ -136,6 +136,10 @@ struct AttemptsReturned {
   PilotId pilot;
   std::vector<AttemptId> attempts;
 };
+/// Something of a task's standard input is on its way to it, and cannot be had again.
+struct InputGiven {
+  TaskId task;
+};
 /// The services that live at the pilot, by name: all of them.  None do when it registers.
 struct ServicesWarm {
   PilotId pilot;
@@ -235,11 +239,11 @@ struct StagedIn {
 
 struct TimePassed {};
 
-using Event =
-    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, StopAsked,
-                 PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
-                 StageOutPending, AttemptsReturned, ServicesWarm, LinkMeasured, PilotLeaving,
-                 AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, QueueForeseen,
-                 OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
+using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, StopAsked,
+                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
+                           StageOutPending, AttemptsReturned, InputGiven, ServicesWarm,
+                           LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
+                           SitePolled, SitePollFailed, QueueForeseen, OutboxRead, StagedIn,
+                           OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -155,6 +155,7 @@ void PilotLinks::send_input(TaskId task) {
   if (!lease) return;
   auto piece = inputs_.next(task);
   if (!piece) return;
+  dependencies_.feed(InputGiven{task});
   const std::size_t bytes = piece->bytes.size();
   const auto say_it = [attempt = lease->attempt,
                        piece = std::move(*piece)](wire::ToPilot& message) {

@@ -135,6 +135,17 @@ TEST_F(RunTest, InputIsSentAgainWhenTheEngineWasAway) {
   EXPECT_EQ(engine().wait_for("POST", "/v1/tasks/7/input?offset=10&end=1").body, "");
 }
 
+TEST_F(RunTest, WhatTheTaskDoesNotAskForIsLeftToOthers) {
+  task_does(lines({kDone}), [](const FakeRequest& request, FakeConnection& connection) {
+    // It ended without having asked.
+    if (request.target.ends_with("ask=1")) return connection.answer(404, R"({"error": "ended"})");
+    ADD_FAILURE() << request.target;
+  });
+  CliOptions options;
+  options.input = "the next one's";
+  EXPECT_EQ(cli({"run", "--", "true"}, options).exit_code, 0);
+}
+
 TEST_F(RunTest, AnInputThatNeverEndsDoesNotKeepARunAlive) {
   task_does(lines({kDone}));
   CliOptions options;

@@ -143,9 +143,21 @@ TEST_F(RetryTest, EachClassHasABudgetOfItsOwn) {
 TEST_F(RetryTest, InputThatIsGoneCannotBeReadAgain) {
   given_pilot();
   submit(New().reads_stream().may_fail(3));
+  happens(InputGiven{task("2")});
   forget_what_was_asked();
   ends("2", Failure::ToolFailed);
   expect({"tell 2", "acknowledge 2 to A0"});
+}
+
+TEST_F(RetryTest, InputThatNobodyAskedForIsStillThereForTheNextAttempt) {
+  given_pilot();
+  submit(New().reads_stream().may_fail(1));
+  ends("2", Failure::ToolFailed);
+  EXPECT_FALSE(saved_.outcome(task("2")));
+  happens(InputGiven{task("2")});
+  ends("2", Failure::NodeLost);
+  EXPECT_TRUE(saved_.outcome(task("2")));
+  forget_what_was_asked();
 }
 
 TEST_F(RetryTest, AReturnedLeaseIsNoAttempt) {
@@ -230,6 +242,27 @@ TEST_F(RetryTest, TheLongestShapeWasTooShort) {
   after(1h - 5s);
   ends("2", Failure::PilotWalltime, 1h - 5s);
   expect({"tell 2", "acknowledge 2 to A0"});
+  expect_ended("2", Failure::PilotWalltime);
+}
+
+TEST_F(RetryTest, ATaskThatSavesItselfGoesOnInAnotherPilotAsOftenAsItMayFail) {
+  given_pilot(1h - 5s);
+  submit(New().may_fail(1));
+  starts("2");
+  forget_what_was_asked();
+  after(1h - 5s);
+  ends("2", Failure::PilotWalltime, 1h - 5s);
+  EXPECT_FALSE(saved_.outcome(task("2")));
+  EXPECT_TRUE(saved_.failed_attempts().back().charged);
+  forget_what_was_asked();
+  accepts("B");
+  registers("B0", 1h - 5s);
+  expect({"welcome B0", "lease 2 again (2) to B0"});
+  starts("2");
+  forget_what_was_asked();
+  after(1h - 5s);
+  ends("2", Failure::PilotWalltime, 1h - 5s);
+  expect({"tell 2", "acknowledge 2 to B0"});
   expect_ended("2", Failure::PilotWalltime);
 }
 

@@ -106,6 +106,25 @@ TEST_F(InputQueueTest, SendsAPieceWhenThePilotWantsOne) {
   EXPECT_EQ(answers, "abc+ def+ ");
 }
 
+TEST_F(InputQueueTest, SaysWhenInputIsAskedFor) {
+  queue.push(kTask, {"", false, std::nullopt,
+                     [this](bool taken) { answers += taken ? "asked " : "never "; }, true});
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(answers, "");
+  queue.wanted(kTask, 0, false);
+  EXPECT_EQ(answers, "asked ");
+  EXPECT_EQ(next(), "") << "it is no piece";
+  push("abc", 0);
+  EXPECT_EQ(next(), "abc@0");
+}
+
+TEST_F(InputQueueTest, SaysAtTheEndThatNobodyAsked) {
+  queue.push(kTask, {"", false, std::nullopt,
+                     [this](bool taken) { answers += taken ? "asked " : "never "; }, true});
+  queue.end(kTask.array, [](TaskId) { return true; });
+  EXPECT_EQ(answers, "never ");
+}
+
 TEST_F(InputQueueTest, SendsAgainWhatANewLinkHasNotBroughtToTheTask) {
   push("abc", 0);
   queue.wanted(kTask, 0, false);

@@ -107,7 +107,12 @@ void give_up(const Places& places, const std::string& id) {
 
 void forward(const Places& places, const std::string& id, int source, int stop) {
   HttpClient client(sockets_of(places), stop);
-  const std::string target = "/v1/tasks/" + id + "/input?offset=";
+  const std::string input = "/v1/tasks/" + id + "/input?";
+  // What the task never asks for stays with whoever reads on behind it, as in `while read`.
+  const Sent asked = send(client, input + "ask=1", "", stop);
+  if (asked == Sent::EngineAway) return give_up(places, id);
+  if (asked != Sent::Taken) return;
+  const std::string target = input + "offset=";
   std::uint64_t offset = 0;
   std::array<char, 65'536> piece;
   while (wait_for_input(source, stop)) {
