@@ -6,6 +6,7 @@
 #include "cli/process/surroundings.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
+#include "documents/text_check.hpp"
 #include "loop/descriptors.hpp"
 #include "model/check.hpp"
 #include "plugin_host/plugin_host.hpp"
@@ -19,6 +20,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -380,6 +382,27 @@ int code_of_lock(store::NotOwner::Why why) {
   return 1;
 }
 
+/// What is logged holds words of pilots, schedulers and clients: each message is one line that no
+/// terminal obeys.
+class ShownMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& out) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    const std::string shown = show_text(text, text.size());
+    out.append(shown.data(), shown.data() + shown.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<ShownMessage>();
+  }
+};
+
+void set_log_format() {
+  auto format = std::make_unique<spdlog::pattern_formatter>();
+  format->add_flag<ShownMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %*");
+  spdlog::set_formatter(std::move(format));
+}
+
 /// Neither the folder that a client stood in nor what it had open is held as long as an engine lives.
 void leave_the_client(int ready_descriptor) {
   close_from(ready_descriptor + 1);
@@ -396,7 +419,7 @@ int run_engine(const EngineOptions& options) {
   const mode_t callers_umask = ::umask(077);
   // Keys are in our memory: no core file, no debugger of the same user.
   ::prctl(PR_SET_DUMPABLE, 0);
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  set_log_format();
   spdlog::flush_on(spdlog::level::info);
   try {
     auto places = find_places(own_environment());

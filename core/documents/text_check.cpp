@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 namespace hpcbatch {
 namespace {
@@ -47,6 +49,49 @@ bool is_ascii_word(std::string_view text, std::size_t at) {
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F;
+}
+
+char32_t code_point_of(std::string_view sequence) {
+  static constexpr unsigned kFirstBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t point = static_cast<unsigned char>(sequence[0]) & kFirstBits[sequence.size()];
+  for (const char c : sequence.substr(1))
+    point = point << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return point;
+}
+
+/// No sign that is seen: the second set of control characters, which some terminals obey, what
+/// changes the direction or the form of what follows, and what takes no room.
+bool is_unseen(char32_t point) {
+  struct Range {
+    char32_t first, last;
+  };
+  static constexpr Range kUnseen[] = {
+      {0x80, 0x9F},       {0xAD, 0xAD},      {0x34F, 0x34F},   {0x61C, 0x61C},   {0x115F, 0x1160},
+      {0x17B4, 0x17B5},   {0x180B, 0x180F},  {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+      {0x3164, 0x3164},   {0xFEFF, 0xFEFF},  {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB}, {0x1BCA0, 0x1BCA3},
+      {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen), [point](const Range& range) {
+    return point >= range.first && point <= range.last;
+  });
+}
+
+/// The first sign of a text as people see it; returns its length.
+std::size_t append_shown(std::string& out, std::string_view text, std::string_view line_end) {
+  const std::size_t length = valid_sequence(text);
+  const std::string_view sign = text.substr(0, length);
+  if (length == 0 || (length == 1 && is_control(text[0]))) {
+    out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[0])));
+    return 1;
+  }
+  if (sign == "\n") {
+    out += line_end;
+  } else if (const char32_t point = code_point_of(sign); length > 1 && is_unseen(point)) {
+    out += point > 0xFFFF ? fmt::format("\\U{:08x}", static_cast<std::uint32_t>(point))
+                          : fmt::format("\\u{:04x}", static_cast<std::uint32_t>(point));
+  } else {
+    out += sign;
+  }
+  return length;
 }
 
 }  // namespace
@@ -108,18 +153,15 @@ std::string show_text(std::string_view text, std::size_t most) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     if (at >= most) return result + "...";
-    const std::size_t length = valid_sequence(text.substr(at));
-    if (length == 0 || (length == 1 && (is_control(text[at]) || text[at] == '\n'))) {
-      result += text[at] == '\n'
-                    ? "\\n"
-                    : fmt::format("\\x{:02x}",
-                                  static_cast<unsigned>(static_cast<unsigned char>(text[at])));
-      ++at;
-    } else {
-      result += text.substr(at, length);
-      at += length;
-    }
+    at += append_shown(result, text.substr(at), "\\n");
   }
+  return result;
+}
+
+std::string show_lines(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) at += append_shown(result, text.substr(at), "\n");
   return result;
 }
 

@@ -22,7 +22,12 @@ std::optional<std::size_t> find_control_byte(std::string_view text);
 /// newline) by a picture of it (U+2400...), so that any document and any terminal can hold it.
 std::string make_printable(std::string_view text);
 
-/// For messages: control bytes and invalid bytes as `\xNN`, cut after `most` bytes.
+/// For messages, in one line: control bytes and invalid bytes as `\xNN`, line ends as `\n`, what
+/// a terminal obeys, hides or turns round (U+0085, U+200B, U+202E...) as `\uNNNN`; cut after `most`
+/// bytes.  The only place where text that others gave is made fit to be read by people.
 std::string show_text(std::string_view text, std::size_t most = 80);
+
+/// The same, whole, with its line ends and tabs.
+std::string show_lines(std::string_view text);
 
 }  // namespace hpcbatch

@@ -97,7 +97,7 @@ TEST(Table, ControlBytesAreShownAndNotSent) {
   EXPECT_EQ(one_line("a\x1b[2Jb\nc\td\xff"), "a\\x1b[2Jb\\nc\\x09d\\xff");
   EXPECT_EQ(one_line("\xC2\x9b"
                      "2J\xC2\xA0"),
-            "\\xc2\\x9b2J\xC2\xA0");
+            "\\u009b2J\xC2\xA0");
   Table table({{"A"}});
   table.add({"\x1b]0;x\x07"});
   EXPECT_EQ(table.text().find('\x1b'), std::string::npos);

@@ -30,6 +30,24 @@ TEST(Text, MakesAnythingPrintable) {
 TEST(Text, ShowsShortAndEscaped) {
   EXPECT_EQ(show_text("a\nb\x01\xff"), "a\\nb\\x01\\xff");
   EXPECT_EQ(show_text("abcdef", 3), "abc...");
+  EXPECT_EQ(show_lines("a\n\tb\x1b[2J"), "a\n\tb\\x1b[2J");
+}
+
+TEST(Text, ShowsWhatNobodySees) {
+  // What turns the direction, hides, or is obeyed by terminals.
+  const std::pair<const char*, const char*> cases[] = {
+      {"\u202e", "\\u202e"},   {"\u202a", "\\u202a"},   {"\u2066", "\\u2066"},
+      {"\u2069", "\\u2069"},   {"\u200e", "\\u200e"},   {"\u200f", "\\u200f"},
+      {"\u061c", "\\u061c"},   {"\u200b", "\\u200b"},   {"\u200d", "\\u200d"},
+      {"\u2028", "\\u2028"},   {"\ufeff", "\\ufeff"},   {"\u00ad", "\\u00ad"},
+      {"\xC2\x85", "\\u0085"}, {"\xC2\x9b", "\\u009b"}, {"\U000E0041", "\\U000e0041"},
+      {"\x7f", "\\x7f"},       {"\xff", "\\xff"},       {"\xED\xA0\x80", "\\xed\\xa0\\x80"}};
+  for (const auto& [text, shown] : cases) {
+    EXPECT_EQ(show_text(text), shown);
+    EXPECT_EQ(show_lines(text), shown);
+  }
+  for (const char* plain : {"\u00e4\u00f6", "\u65e5\u672c", "\u0645\u0631", "\U0001f600", "\u00a0"})
+    EXPECT_EQ(show_text(plain), plain);
 }
 
 TEST(Text, BreaksAtBlanksWhereALineIsFull) {

@@ -42,22 +42,9 @@ void finish_line(std::string& out, std::string line) {
 }  // namespace
 
 std::string one_line(std::string_view text) {
-  const std::string shown = show_text(text, text.size());
-  std::string out;
-  for (std::size_t at = 0; at < shown.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(shown[at]);
-    const auto next = static_cast<unsigned char>(at + 1 < shown.size() ? shown[at + 1] : 0);
-    if (byte == '\t') {
-      out += "\\x09";
-    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {
-      // The second set of control characters, which some terminals obey.
-      static constexpr char kDigits[] = "0123456789abcdef";
-      out += std::string("\\xc2\\x") + kDigits[next >> 4] + kDigits[next & 15];
-      ++at;
-    } else {
-      out += shown[at];
-    }
-  }
+  std::string out = show_text(text, text.size());
+  for (std::size_t at = 0; (at = out.find('\t', at)) != std::string::npos;)
+    out.replace(at, 1, "\\x09");
   return out;
 }
 

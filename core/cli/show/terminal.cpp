@@ -1,5 +1,6 @@
 #include "cli/show/terminal.hpp"
 
+#include "documents/text_check.hpp"
 #include "documents/wrap.hpp"
 
 #include <sys/ioctl.h>
@@ -31,11 +32,11 @@ std::string first_letters(const std::string& line, std::size_t letters) {
   return line;
 }
 
-std::string lines_for(int descriptor, std::string_view line, std::size_t indent) {
+std::string lines_for(int descriptor, std::string_view said, std::size_t indent) {
+  const std::string line = show_lines(said);
   const auto size = terminal_size(descriptor);
   const bool is_short = size && width_of(line) <= size->columns;
-  if (!size || is_short || size->columns <= 2 * indent || line.find('\n') != line.npos)
-    return std::string(line);
+  if (!size || is_short || size->columns <= 2 * indent || line.find('\n') != line.npos) return line;
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   return std::string(line.substr(0, begin)) +
          wrapped(line.substr(begin), size->columns, begin, indent);

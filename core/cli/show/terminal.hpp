@@ -22,8 +22,8 @@ std::optional<std::size_t> columns_of_output();
 /// The first bytes of a line that show as at most so many letters.
 std::string first_letters(const std::string& line, std::size_t letters);
 
-/// The line as it is, or, on a terminal, as several that it does not cut; those behind the first are
+/// The line as it can be shown (show_lines), or, on a terminal, as several that it does not cut; those behind the first are
 /// indented.
-std::string lines_for(int descriptor, std::string_view line, std::size_t indent);
+std::string lines_for(int descriptor, std::string_view said, std::size_t indent);
 
 }  // namespace hpcbatch

@@ -7,6 +7,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/status_line.hpp"
+#include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/split/split_folder.hpp"
 #include "cli/split/split_tasks.hpp"
@@ -308,8 +309,9 @@ class SplitRun {
       const json::object& task = failed_[over.failed[i]];
       ids += " " + text_at(task, "id");
       if (i < kShownFailures)
-        std::fputs(("hpcbatch: " + over.failed[i] + " (task " + text_at(task, "id") + ") " +
-                    reason_of(task) + "\n")
+        std::fputs((one_line("hpcbatch: " + over.failed[i] + " (task " + text_at(task, "id") +
+                             ") " + reason_of(task)) +
+                    "\n")
                        .c_str(),
                    stderr);
     }

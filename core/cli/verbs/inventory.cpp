@@ -36,7 +36,7 @@ void print_proposal(const json::object& answer) {
   }
   const json::value* proposal = answer.if_contains("proposal");
   if (proposal == nullptr || !proposal->is_string()) return;
-  print("\nproposed entry:\n" + make_printable(proposal->get_string()));
+  print("\nproposed entry:\n" + show_lines(proposal->get_string()));
 }
 
 json::object gpus_of(EngineClient& client, const Session& session, const InventoryCommand& command,

@@ -4,6 +4,7 @@
 #include "cli/show/task_states.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/task_output.hpp"
+#include "documents/text_check.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -97,7 +98,7 @@ void ManyFollower::tell_trouble(const json::object& event) const {
   const std::string id = text_at(event, "id");
   const bool is_one = id.find_first_of("-,") == std::string::npos;
   std::fprintf(stderr, "hpcbatch: %s %s ended: %s%s\n", is_one ? "task" : "tasks", id.c_str(),
-               failure.c_str(), message.empty() ? "" : (": " + message).c_str());
+               failure.c_str(), message.empty() ? "" : (": " + show_lines(message)).c_str());
 }
 
 std::optional<std::uint32_t> ManyFollower::next_to_print() {
