@@ -38,12 +38,12 @@ void Engine::handle(const OutboxRead& event, Time now) {
   for (const AttemptEnd& result : event.results) {
     // Outputs that were never permitted to be published are not there: such an attempt is lost like
     // any other.
-    if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
+    if (result.outputs_staged || !is_heard_from_outbox(event.allocation, result.attempt)) continue;
     if (HPCBATCH_PLANTED(outbox_not_read)) continue;
     end_lease(pilots_.release(result.attempt.task), result.outcome, Blame::None, now);
   }
   for (const AttemptId& attempt : event.coming) {
-    if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease, now);
+    if (Lease* lease = pilots_.current(event.allocation, attempt)) outputs_come(*lease, now);
   }
   at->second.outbox_read = true;
   lose_leases(at->second.over, now);

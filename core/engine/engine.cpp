@@ -32,7 +32,8 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
       sites_(actions_, sites, snapshot.engine_name,
              seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
-      started_at_(now) {
+      started_at_(now),
+      random_(seed + snapshot.engine_start) {
   const LiveArrays with_shapes = [&] {
     const LiveArray* next = live_arrays();
     if (next) sites_.made_shapes().make_for(next->array.needs);

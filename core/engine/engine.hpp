@@ -13,6 +13,7 @@
 #include "model/snapshot.hpp"
 
 #include <optional>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +41,11 @@ class Engine {
   Actions on(const Event& event, Time now);
   /// The same, and what the event holds goes on in the actions: a submission may be large.
   Actions on(TasksSubmitted&& event, Time now);
+  /// What of it a pilot may not say, in words: nothing of such a message is to be acted upon, and
+  /// PilotOverstepped says so.  To be asked before anything of a message is.
+  std::optional<std::string> overstep(const PilotClaims& claims) const;
+  /// Whether what lies in the outbox of that allocation may say how the attempt ended.
+  bool is_heard_from_outbox(const AllocationId& allocation, const AttemptId& attempt) const;
   /// When it wants TimePassed at the latest.
   std::optional<Time> next_wake() const;
 
@@ -80,6 +86,7 @@ class Engine {
   void handle(const StopAsked& event, Time now);
   void handle(const PilotRegistered& event, Time now);
   void handle(const PilotDisconnected& event, Time now);
+  void handle(const PilotOverstepped& event, Time now);
   void handle(const AttemptsStarted& event, Time now);
   void handle(const AttemptsEnded& event, Time now);
   void handle(const StageOutPending& event, Time now);
@@ -138,6 +145,11 @@ class Engine {
   std::vector<TaskId> blamed_for(const AllocationOver& over) const;
   void forget_if_empty(const AllocationId& id);
   void forget_if_over(const AllocationId& id);
+
+  // oversteps.cpp
+  std::optional<std::string> overstep(const PilotId& pilot,
+                                      const PilotClaims::OfAttempt& claim) const;
+  std::uint64_t epoch_of_next(const PilotId& pilot, TaskId task, std::uint32_t number);
 
   // services.cpp
   bool waits_for_service(const PilotState& pilot, ClassId id) const;
@@ -271,7 +283,12 @@ class Engine {
   std::map<AllocationId, OverAllocation> over_;
   std::uint64_t engine_start_;
   Time started_at_;
-  std::uint64_t next_lease_{1};
+  std::mt19937_64 random_;
+  struct LastLease {
+    PilotId pilot;
+    AttemptId attempt;
+  };
+  LastLease last_lease_;
   std::map<ArrayId, IndexSet> came_back_held_;  ///< in this event
   std::optional<PilotId> newcomer_;             ///< registered for the first time, in this event
   struct Filling {

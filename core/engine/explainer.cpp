@@ -136,6 +136,8 @@ std::string Explainer::text_of(const Lease& lease) {
     return "done at " + where + ", its outputs are being staged out";
   }
   if (pilot && !pilot->connected) {
+    const AllocationEntry* entry = engine_.sites_.find(lease.pilot.allocation);
+    if (entry && entry->facts.fenced.contains(lease.pilot.rank)) add("{}", entry->facts.reason);
     const std::string until =
         engine_.sites_.site(pilot->site)
             ? "when the batch system says that its allocation has ended"

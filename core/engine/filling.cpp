@@ -172,8 +172,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   const TakenTask taken = tasks_.take(*place);
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
-  const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
-  const AttemptId attempt{taken.task, taken.attempt, (start << 40) | next_lease_++};
+  const AttemptId attempt{taken.task, taken.attempt,
+                          epoch_of_next(pilot.id, taken.task, taken.attempt)};
   const Resources& granted = grant->amounts;
   broker_.taken(static_cast<std::uint32_t>(place->in_class), device_of(granted));
   pilots_.grant({.attempt = attempt,

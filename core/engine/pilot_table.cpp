@@ -34,6 +34,21 @@ Lease* PilotTable::current(const AttemptId& attempt) {
                                                                                      : nullptr;
 }
 
+Lease* PilotTable::current(const PilotId& pilot, const AttemptId& attempt) {
+  Lease* found = current(attempt);
+  return found && found->pilot == pilot ? found : nullptr;
+}
+
+Lease* PilotTable::current(const AllocationId& allocation, const AttemptId& attempt) {
+  Lease* found = current(attempt);
+  return found && found->pilot.allocation == allocation ? found : nullptr;
+}
+
+bool PilotTable::was_given_back(TaskId task, const PilotId& pilot) const {
+  const auto at = given_back_.find(task);
+  return at != given_back_.end() && at->second.contains(pilot);
+}
+
 /// Memory that a task did not ask for; nothing where it did, or where the pilot counts none.
 Amount PilotTable::memory_share(const Resources& amounts, const PilotState& pilot) {
   const Amount memory = pilot.capacity.get(kMemory);

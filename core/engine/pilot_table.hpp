@@ -108,6 +108,20 @@ class PilotTable {
   const Lease* lease(TaskId task) const;
   /// The lease where the attempt is still the task's current one.
   Lease* current(const AttemptId& attempt);
+  /// The same where it is that pilot's, or one's of that allocation: whoever speaks of an attempt
+  /// can change nothing of another's.
+  Lease* current(const PilotId& pilot, const AttemptId& attempt);
+  Lease* current(const AllocationId& allocation, const AttemptId& attempt);
+  /// A task comes back from its pilot and may be leased again under the same number of its attempt:
+  /// what that pilot has said of it may still be on its way.
+  void note_given_back(const Lease& lease) { given_back_[lease.attempt.task].insert(lease.pilot); }
+  bool was_given_back(TaskId task, const PilotId& pilot) const;
+  template <class IsLive>
+  void forget_given_back(std::size_t live, const IsLive& is_live) {
+    constexpr std::size_t kFew = 1024;
+    if (given_back_.size() <= kFew + 2 * live) return;
+    std::erase_if(given_back_, [&](const auto& entry) { return !is_live(entry.first); });
+  }
   const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
 
   /// What a task is granted on a pilot that asks for so much: memory it did not ask for is its
@@ -161,6 +175,7 @@ class PilotTable {
   std::unordered_map<TaskId, Lease> leases_;
   std::unordered_map<TaskId, std::string> delayed_;
   std::unordered_map<TaskId, Outcome> failed_;
+  std::unordered_map<TaskId, std::set<PilotId>> given_back_;
   std::size_t backlogs_{0};
   std::size_t suspects_{0};
 };

@@ -57,7 +57,8 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   }
   const AllocationEntry* before = sites_.find(event.pilot.allocation);
   const bool first = before && before->facts.pilots_seen <= event.pilot.rank;
-  if (over_.contains(event.pilot.allocation) || !sites_.pilot_registered(event, now)) {
+  const bool is_fenced = before && before->facts.fenced.contains(event.pilot.rank);
+  if (is_fenced || over_.contains(event.pilot.allocation) || !sites_.pilot_registered(event, now)) {
     actions_.push_back(FencePilot{event.pilot, event.incarnation});
     return;
   }
@@ -145,8 +146,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
                        Time now) {
   std::set<TaskId> held;
   for (const HeldAttempt& there : event.held) {
-    Lease* lease = pilots_.current(there.attempt);
-    if (!lease || lease->pilot != pilot.id) {
+    Lease* lease = pilots_.current(pilot.id, there.attempt);
+    if (!lease) {
       // A result follows, and may be one that is known here and not on disk yet: it is acknowledged
       // when it is.
       if (there.state == HeldAttempt::State::Ended) {
@@ -197,6 +198,9 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
 
 void Engine::return_lease(TaskId task, Time now) {
   const Lease lease = pilots_.release(task);
+  pilots_.note_given_back(lease);
+  pilots_.forget_given_back(tasks_.totals().at(TaskPartition::Leased),
+                            [&](TaskId other) { return state_of(other).has_value(); });
   if (auto* dropped = actions_.empty() ? nullptr : std::get_if<DropLeases>(&actions_.back())) {
     dropped->tasks.push_back(task);
   } else {
@@ -278,7 +282,7 @@ void Engine::cancel_allocation(const AllocationId& id, const std::string& why, T
 
 void Engine::handle(const AttemptsStarted& event, Time now) {
   for (const AttemptId& attempt : event.attempts) {
-    Lease* lease = pilots_.current(attempt);
+    Lease* lease = pilots_.current(event.pilot, attempt);
     if (!lease) continue;
     lease->to_hold = false;
     pilots_.started(*lease, now);
@@ -298,7 +302,7 @@ void Engine::handle(const AttemptsEnded& event, Time now) {
 }
 
 bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now) {
-  Lease* lease = pilots_.current(end.attempt);
+  Lease* lease = pilots_.current(pilot, end.attempt);
   if (!lease) {
     // A stale attempt: its result is refused, and its pilot need not keep it.
     if (PilotState* its_pilot = pilots_.find(pilot)) its_pilot->owed_an_answer = false;
@@ -360,7 +364,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
     sites_.did_well(pilot.id.allocation);
   ResourceClass& its_class = tasks_.queue().get(lease.in_class);
   // The node's clock is not ours; only the length of the run is taken from it.
-  if (!outcome.started && lease.started) outcome.started = lease.started;
+  if (!outcome.started && lease.started) outcome.started = std::min(*lease.started, outcome.ended);
   learn_run(its_class, outcome);
   learn_speed(lease, outcome);
   if (outcome.started) tell_staging(lease, outcome, now);
@@ -391,7 +395,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
 void Engine::handle(const AttemptsReturned& event, Time now) {
   if (PilotState* pilot = pilots_.find(event.pilot)) pilot->recalled = false;
   for (const AttemptId& attempt : event.attempts) {
-    if (pilots_.current(attempt)) return_lease(attempt.task, now);
+    if (pilots_.current(event.pilot, attempt)) return_lease(attempt.task, now);
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;

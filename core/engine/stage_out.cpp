@@ -23,8 +23,7 @@ void Engine::tell_staging(const Lease& lease, Outcome& outcome, Time now) {
 
 void Engine::handle(const StageOutPending& event, Time now) {
   for (const AttemptId& attempt : event.attempts) {
-    Lease* lease = pilots_.current(attempt);
-    if (lease && lease->pilot == event.pilot) outputs_come(*lease, now);
+    if (Lease* lease = pilots_.current(event.pilot, attempt)) outputs_come(*lease, now);
   }
 }
 

@@ -11,8 +11,8 @@ void Engine::handle(const WorkspaceSeen& event, Time now) {
   sites_.workspace_seen(event.pilot, event.trouble, now);
   for (const TaskId task : pilot->leases) pilots_.lease(task)->waits_for_workspace = false;
   for (const AttemptId& attempt : event.ended) {
-    Lease* lease = pilots_.current(attempt);
-    if (!lease || lease->pilot != event.pilot) continue;
+    Lease* lease = pilots_.current(event.pilot, attempt);
+    if (!lease) continue;
     pilots_.started(*lease, now);
     lease->waits_for_workspace = true;
   }

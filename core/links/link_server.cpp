@@ -118,6 +118,7 @@ void PilotLink::read() {
 }
 
 void PilotLink::received(std::size_t bytes) {
+  if (!is_heard_) return;
   const bool stood = link_.established();
   auto messages = link_.receive({buffer_.data(), bytes});
   if (!messages) {
@@ -131,6 +132,7 @@ void PilotLink::received(std::size_t bytes) {
   if (link_.established()) last_heard_ = std::chrono::steady_clock::now();
   if (!stood && link_.established()) watch_silence();
   for (const std::string& text : *messages) {
+    if (!is_heard_) return;
     wire::ToEngine message;
     if (!message.ParseFromString(text)) {
       refuse(RejectionReason::BrokenMessage,
@@ -155,6 +157,14 @@ void PilotLink::give_way() {
                      "many of them",
                      from_));
   close();
+}
+
+void PilotLink::put_out(const std::string& why) {
+  refuse(RejectionReason::Overstepped,
+         fmt::format("pilot {}{} said what it may not, and is not heard any more: {}",
+                     to_string(pilot()), from_, why));
+  is_heard_ = false;
+  close_after_sending();
 }
 
 /// The first reason stays.

@@ -60,6 +60,8 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   UnprovenPeer as_unproven_peer() const;
   /// Closes for another unproven peer.
   void give_way();
+  /// Sends what is there and closes; what comes meanwhile is not heard, and why is counted.
+  void put_out(const std::string& why);
   PilotId pilot() const;
   struct Refusal {
     RejectionReason reason;
@@ -100,6 +102,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   bool writing_{false};
   bool open_{true};
   bool closing_{false};
+  bool is_heard_{true};
 };
 
 /// Accepts on a Unix socket, and on TCP where a site needs it.

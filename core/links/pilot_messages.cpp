@@ -1,5 +1,6 @@
 #include "links/pilot_messages.hpp"
 
+#include "links/pilot_limits.hpp"
 #include "sites/attempts.hpp"
 #include "wire/result.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.stage_out()};
   end.published.assign(result.published().begin(), result.published().end());
-  end.missing_file = result.missing_file();
+  if (result.missing_file().size() <= limits::kLongName) end.missing_file = result.missing_file();
   Outcome& outcome = end.outcome;
   outcome.failure = failure_of(result);
   outcome.exit_code = result.exit_code();
@@ -25,13 +26,15 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.written_bytes = result.written_bytes();
   if (result.has_gpu_busy())
     outcome.gpu = GpuUse{result.gpu_busy(), result.gpu_memory(), result.gpu_energy_mj()};
-  IndexSet cpus;
-  for (const std::uint32_t cpu : result.cpus()) cpus.add(IndexRange{cpu, cpu});
-  if (!cpus.empty()) outcome.cpus = to_string(cpus);
+  std::vector<IndexRange> cpus;
+  cpus.reserve(static_cast<std::size_t>(result.cpus_size()));
+  for (const std::uint32_t cpu : result.cpus()) cpus.push_back({cpu, cpu});
+  if (!cpus.empty()) outcome.cpus = to_string(IndexSet::of(std::move(cpus)));
   outcome.metrics = result.metrics();
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),
                  log.err_bytes(), log.truncated(), log.lost()};
+  outcome = sensible(std::move(outcome), now);
   return end;
 }
 
@@ -53,6 +56,11 @@ Resources resources_of(const Amounts& amounts) {
   return resources;
 }
 
+std::optional<Duration> time_left_of(const wire::Register& said) {
+  if (said.time_left_ms() < 0) return std::nullopt;
+  return std::chrono::milliseconds(said.time_left_ms());
+}
+
 template <class Gpus>
 std::vector<Gpu> gpus_of(const Gpus& said) {
   std::vector<Gpu> gpus;
@@ -65,12 +73,36 @@ std::vector<Gpu> gpus_of(const Gpus& said) {
 
 }  // namespace
 
+PilotClaims claims_of(const PilotId& pilot, const wire::ToEngine& message) {
+  PilotClaims claims{.pilot = pilot};
+  const auto speaks_of = [&](const wire::Attempt& attempt, std::string_view said) {
+    claims.attempts.push_back({from_wire(attempt), said});
+  };
+  claims.attempts.reserve(static_cast<std::size_t>(message.started_size()) +
+                          static_cast<std::size_t>(message.results_size()));
+  const wire::Register& registration = message.registration();
+  for (const wire::Held& held : registration.held()) speaks_of(held.attempt(), "held");
+  for (const wire::Attempt& attempt : message.started()) speaks_of(attempt, "started");
+  for (const wire::Result& result : message.results()) speaks_of(result.attempt(), "results");
+  for (const wire::Attempt& attempt : message.returned()) speaks_of(attempt, "returned");
+  for (const wire::Chunk& chunk : message.chunks()) speaks_of(chunk.attempt(), "chunks");
+  for (const wire::InputWanted& wanted : message.input_wanted())
+    speaks_of(wanted.attempt(), "input_wanted");
+  for (const wire::Attempt& attempt : message.workspace().ended()) speaks_of(attempt, "workspace");
+  if (message.has_gpus()) claims.capacity = resources_of(message.gpus().capacity());
+  if (message.has_registration()) {
+    claims.capacity = resources_of(registration.capacity());
+    claims.node = PilotClaims::Node{time_left_of(registration)};
+  }
+  return claims;
+}
+
 PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
   const wire::Register& said = message.registration();
   PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
   event.capacity = resources_of(said.capacity());
   event.gpus = gpus_of(said.gpus());
-  if (said.time_left_ms() >= 0) event.time_left = std::chrono::milliseconds(said.time_left_ms());
+  event.time_left = time_left_of(said);
   for (const wire::Held& held : said.held()) {
     event.held.push_back(
         {from_wire(held.attempt()), static_cast<HeldAttempt::State>(held.state())});
@@ -124,11 +156,13 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
   return events;
 }
 
-std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now) {
+std::vector<AttemptEnd> results_of_outbox(const AllocationId& allocation,
+                                          const std::vector<std::string>& results, Time now) {
   std::vector<AttemptEnd> ends;
   for (const std::string& bytes : results) {
     wire::Result result;
-    if (result.ParseFromString(bytes)) ends.push_back(end_from_wire(result, now));
+    if (result.ParseFromString(bytes) && !beyond_limits(allocation, result))
+      ends.push_back(end_from_wire(result, now));
   }
   return ends;
 }

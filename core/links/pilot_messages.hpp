@@ -11,13 +11,16 @@
 
 namespace hpcbatch {
 
+/// All that is to be asked of a message before anything in it is acted upon (Engine::overstep).
+PilotClaims claims_of(const PilotId& pilot, const wire::ToEngine& message);
 /// Of a message that has one.
 PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message);
 /// All but registration, output and input, in the order in which they are to be handled.
 std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now);
-/// What pilots left behind in their outboxes, from serialized wire::Result messages; what cannot be
-/// read is left out.
-std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now);
+/// What pilots of that allocation left behind in their outboxes, from serialized wire::Result
+/// messages; what cannot be read, or is beyond_limits, is left out.
+std::vector<AttemptEnd> results_of_outbox(const AllocationId& allocation,
+                                          const std::vector<std::string>& results, Time now);
 
 /// Neighbours of an array that are leased alike, with epochs that count on: said in one.
 struct LeaseRun {

@@ -31,6 +31,8 @@ std::string_view word_of(RejectionReason reason) {
       return "broken_message";
     case RejectionReason::TooManyAtATime:
       return "too_many_at_a_time";
+    case RejectionReason::Overstepped:
+      return "overstepped";
   }
   return "";
 }

@@ -23,8 +23,9 @@ enum class RejectionReason {
   BrokenFrame,     ///< changed, repeated or left out; of a pilot that had proved its key
   BrokenMessage,   ///< likewise of such a pilot: a whole frame with no message in it
   TooManyAtATime,  ///< unproven peers of one listener
+  Overstepped,     ///< a pilot that said what it may not, or more than any pilot says
 };
-constexpr std::size_t kRejectionReasons = 9;
+constexpr std::size_t kRejectionReasons = 10;
 
 /// As the API says it: `wrong_key`.
 std::string_view word_of(RejectionReason reason);

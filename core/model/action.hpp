@@ -160,6 +160,7 @@ struct StayPilot {
 struct FencePilot {
   PilotId pilot;
   std::uint64_t incarnation{0};
+  std::string overstepped{};  ///< what it said that it may not: nothing more of it is heard
 };
 
 // --- to sites ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -103,6 +104,28 @@ struct PilotRegistered {
 };
 struct PilotDisconnected {
   PilotId pilot;
+};
+/// What a message of a pilot says that it has to do with, and that it is: all of it has to be true
+/// before anything of the message is acted upon.  No event: Engine::overstep is asked.
+struct PilotClaims {
+  PilotId pilot;
+  struct OfAttempt {
+    AttemptId attempt;
+    std::string_view said;  ///< what it says of it: the message's own word
+  };
+  std::vector<OfAttempt> attempts{};
+  std::optional<Resources> capacity{};
+  /// Of one that registers.
+  struct Node {
+    std::optional<Duration> time_left;  ///< no value: no end
+  };
+  std::optional<Node> node{};
+};
+/// It said what it may not (Engine::overstep), or more than any pilot says: it is not heard again.
+struct PilotOverstepped {
+  PilotId pilot;
+  std::uint64_t incarnation{0};
+  std::string why;
 };
 struct AttemptsStarted {
   PilotId pilot;
@@ -240,10 +263,10 @@ struct StagedIn {
 struct TimePassed {};
 
 using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, StopAsked,
-                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
-                           StageOutPending, AttemptsReturned, InputGiven, ServicesWarm,
-                           LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                           SitePolled, SitePollFailed, QueueForeseen, OutboxRead, StagedIn,
-                           OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
+                           PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
+                           AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven,
+                           ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted,
+                           AllocationRefused, SitePolled, SitePollFailed, QueueForeseen, OutboxRead,
+                           StagedIn, OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

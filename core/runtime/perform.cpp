@@ -214,8 +214,8 @@ void Runtime::perform(const ReadOutbox& action) {
   client->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (results) {
-      return staging_->feed_outbox({action.allocation, results_of_outbox(*results, now())},
-                                   action.site);
+      return staging_->feed_outbox(
+          {action.allocation, results_of_outbox(action.allocation, *results, now())}, action.site);
     }
     // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
     // and by the engine that comes after this one.

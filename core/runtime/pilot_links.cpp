@@ -1,5 +1,6 @@
 #include "runtime/pilot_links.hpp"
 
+#include "links/pilot_limits.hpp"
 #include "links/pilot_messages.hpp"
 #include "loop/action_order.hpp"
 #include "loop/crash_point.hpp"
@@ -26,22 +27,27 @@ bool is_one_of(const AttemptId& attempt, const std::vector<LeaseRun>& runs) {
 
 void PilotLinks::received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
   const PilotId pilot = link->pilot();
+  const auto is_current = [&] {
+    const auto current = links_.find(pilot);
+    return current != links_.end() && current->second == link;
+  };
+  if (!message.has_registration() && !is_current()) return;
+  if (auto why = overstep(pilot, message)) {
+    if (message.has_registration()) link->incarnation = message.registration().incarnation();
+    return put_out(link, std::move(*why));
+  }
   if (message.has_registration()) registered(link, message);
-  const auto current = links_.find(pilot);
-  if (current == links_.end() || current->second != link)
-    return;  // not welcomed, or replaced by a newer link
+  if (!is_current()) return;  // not welcomed, or replaced by a newer link
   measure(link, message.heartbeat());
 
   for (const wire::Chunk& chunk : message.chunks()) {
     const AttemptId attempt = from_wire(chunk.attempt());
-    const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
-    if (lease && lease->attempt == attempt)
+    if (holds(pilot, attempt))
       followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
   }
   for (const wire::InputWanted& wanted : message.input_wanted()) {
     const AttemptId attempt = from_wire(wanted.attempt());
-    const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
-    if (!lease || lease->attempt != attempt) continue;
+    if (!holds(pilot, attempt)) continue;
     inputs_.wanted(attempt.task, wanted.offset(), wanted.ended());
     send_input(attempt.task);
   }
@@ -53,6 +59,23 @@ void PilotLinks::received(const std::shared_ptr<PilotLink>& link, const wire::To
       dependencies_.feed(event);
     }
   }
+}
+
+std::optional<std::string> PilotLinks::overstep(const PilotId& pilot,
+                                                const wire::ToEngine& message) const {
+  if (auto why = beyond_limits(pilot, message)) return why;
+  return dependencies_.engine->overstep(claims_of(pilot, message));
+}
+
+bool PilotLinks::holds(const PilotId& pilot, const AttemptId& attempt) const {
+  const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
+  return lease && lease->attempt == attempt && lease->pilot == pilot;
+}
+
+void PilotLinks::put_out(const std::shared_ptr<PilotLink>& link, std::string why) {
+  const auto unproven = unproven_.insert_or_assign(link->pilot(), link).first;
+  dependencies_.feed(PilotOverstepped{link->pilot(), link->incarnation, std::move(why)});
+  unproven_.erase(unproven);
 }
 
 void PilotLinks::registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
@@ -204,7 +227,11 @@ void PilotLinks::fence(const FencePilot& action) {
     const auto at = links->find(action.pilot);
     if (at == links->end() || at->second->incarnation != action.incarnation) continue;
     say(action, at->second->outgoing());
-    at->second->close_after_sending();
+    if (action.overstepped.empty()) {
+      at->second->close_after_sending();
+    } else {
+      at->second->put_out(action.overstepped);
+    }
   }
 }
 

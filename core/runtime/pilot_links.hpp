@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,10 @@ class PilotLinks {
  private:
   using Links = std::map<PilotId, std::shared_ptr<PilotLink>>;
   void registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  /// What of it the pilot may not say; nothing of such a message is acted upon.
+  std::optional<std::string> overstep(const PilotId& pilot, const wire::ToEngine& message) const;
+  bool holds(const PilotId& pilot, const AttemptId& attempt) const;
+  void put_out(const std::shared_ptr<PilotLink>& link, std::string why);
   void measure(const std::shared_ptr<PilotLink>& link, std::uint64_t heartbeat);
   void follow_again(const PilotId& pilot);
   void ask_for_output(const Lease& lease);

@@ -230,10 +230,11 @@ void StagingOfTasks::feed_ends(AttemptsEnded event) {
 
 void StagingOfTasks::feed_outbox(OutboxRead event, const std::string& name) {
   std::erase_if(event.results, [&](AttemptEnd& end) {
-    if (const Lease* lease = dependencies_.engine->pilots().lease(end.attempt.task))
-      mind_files_gone(name, PilotId(lease->pilot), end);
-    if (!must_be_fetched(end)) return false;
+    // Late ones, and those that another's leases are none of its concern.
+    if (!dependencies_.engine->is_heard_from_outbox(event.allocation, end.attempt)) return true;
     const PilotId pilot = dependencies_.engine->pilots().lease(end.attempt.task)->pilot;
+    mind_files_gone(name, pilot, end);
+    if (!must_be_fetched(end)) return false;
     stage_out_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
     return true;
   });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace hpcbatch {
@@ -120,9 +121,8 @@ std::string folder_of_outputs(const Site& site, const PilotId& pilot, const Atte
 std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe,
                                            const std::vector<std::uint32_t>& published) {
   std::vector<wire::Output> all = all_outputs(recipe);
-  std::erase_if(all, [&](const wire::Output& output) {
-    return std::find(published.begin(), published.end(), output.place()) == published.end();
-  });
+  const std::set<std::uint32_t> there(published.begin(), published.end());
+  std::erase_if(all, [&](const wire::Output& output) { return !there.contains(output.place()); });
   for (wire::Output& output : all) output.set_staged(std::to_string(output.place()));
   return all;
 }

@@ -1,7 +1,10 @@
 #include "store/encoding.hpp"
 
+#include "store/store.pb.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
@@ -184,6 +187,32 @@ std::optional<Keep> decode_keep(const std::string& key, const std::string& text)
   keep.missing = Duration{missing};
   keep.beyond = Duration{beyond};
   return keep;
+}
+
+std::string encode_terms(const Allocation& allocation) {
+  AllocationTerms terms;
+  if (const auto& asked = allocation.asked) {
+    terms.set_asked(true);
+    terms.set_nodes(asked->nodes);
+    terms.set_walltime_us(asked->walltime.count());
+    for (const auto& [name, amount] : asked->capacity.entries()) {
+      terms.add_names(name);
+      terms.add_amounts(amount.ticks);
+    }
+  }
+  for (const std::uint32_t rank : allocation.fenced) terms.add_fenced(rank);
+  return terms.SerializeAsString();
+}
+
+void decode_terms(std::string_view bytes, Allocation& allocation) {
+  AllocationTerms terms;
+  if (!terms.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  allocation.fenced = {terms.fenced().begin(), terms.fenced().end()};
+  if (!terms.asked()) return;
+  AskedFor asked{terms.nodes(), {}, Duration{terms.walltime_us()}};
+  const int known = std::min(terms.names_size(), terms.amounts_size());
+  for (int i = 0; i < known; ++i) asked.capacity.set(terms.names(i), Amount{terms.amounts(i)});
+  allocation.asked = std::move(asked);
 }
 
 }  // namespace hpcbatch::store

@@ -1,6 +1,7 @@
 // Values of the model as text in columns of the store.
 #pragma once
 
+#include "model/allocation.hpp"
 #include "model/keep.hpp"
 #include "model/task.hpp"
 
@@ -15,6 +16,9 @@ std::string encode(const Needs& needs);
 Needs decode_needs(const std::string& text);
 std::string encode(const std::vector<Dependency>& dependencies);
 std::vector<Dependency> decode_dependencies(const std::string& text);
+/// What of an allocation its row has no column for.
+std::string encode_terms(const Allocation& allocation);
+void decode_terms(std::string_view bytes, Allocation& allocation);
 std::string encode(const IndexSet& set);
 IndexSet decode_indices(std::string_view text);
 

@@ -115,7 +115,7 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
   }
   // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
   // of themselves is not shown: no fault that holds tasks back.
-  for (const char* table : {"needs_before", "metrics", "usage", "profiles"}) {
+  for (const char* table : {"needs_before", "metrics", "allocation_terms", "usage", "profiles"}) {
     if (has_table(old, table)) copy_rows(old, fresh, table);
   }
   if (!report.is_good()) hold_back(fresh, has_items, report);

@@ -181,6 +181,12 @@ void Store::save(const SaveAllocation& save) {
       .run(a.id.name, a.site, a.shape, static_cast<int>(a.state), a.number,
            to_microseconds(a.opened), time(a.running_since), time(a.ended),
            static_cast<int>(a.cause), a.reason, a.cancel_asked, a.pilots_seen);
+  if (a.state == AllocationState::Ended) {
+    db_.query("DELETE FROM allocation_terms WHERE name=?").run(a.id.name);
+  } else {
+    db_.query("INSERT OR REPLACE INTO allocation_terms VALUES(?,?)")
+        .run(a.id.name, encode_terms(a));
+  }
 }
 
 }  // namespace hpcbatch::store

@@ -151,6 +151,10 @@ void read_allocations(sqlite::Connection& db, Snapshot& snapshot) {
   sqlite::Statement allocations = db.query("SELECT * FROM allocations WHERE state<>?");
   allocations.bind(static_cast<int>(AllocationState::Ended));
   while (allocations.step()) snapshot.allocations.push_back(read_allocation(allocations));
+  for (Allocation& allocation : snapshot.allocations) {
+    sqlite::Statement terms = db.query("SELECT terms FROM allocation_terms WHERE name=?");
+    if (terms.bind(allocation.id.name).step()) decode_terms(terms.text(0), allocation);
+  }
   sqlite::Statement proven =
       db.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
   while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));

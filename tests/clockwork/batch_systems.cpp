@@ -163,7 +163,8 @@ void BatchSystems::read_outbox(const ReadOutbox& asked, Answer answer) {
     for (const auto& [name, left] : world_.workspace.outboxes) {
       if (name.starts_with(prefix)) results.insert(results.end(), left.begin(), left.end());
     }
-    answer(OutboxRead{asked.allocation, results_of_outbox(results, world_.clock.now())});
+    answer(OutboxRead{asked.allocation,
+                      results_of_outbox(asked.allocation, results, world_.clock.now())});
   });
 }
 

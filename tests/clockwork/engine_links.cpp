@@ -1,5 +1,6 @@
 // The engine's ends of the links to its pilots.
 #include "engine_host.hpp"
+#include "links/pilot_limits.hpp"
 #include "links/pilot_messages.hpp"
 #include "world.hpp"
 
@@ -27,6 +28,12 @@ bool EngineHost::accept(const PilotId& pilot, const std::shared_ptr<Link>& link)
 void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::string& bytes) {
   wire::ToEngine message;
   if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
+  // Each of these pilots is honest, whatever happens to it and to the engine.
+  const auto said_too_much = beyond_limits(link->pilot, message);
+  if (said_too_much) return world_.fail(*said_too_much);
+  const auto overstep = engine_->overstep(claims_of(link->pilot, message));
+  if (overstep && (message.has_registration() || link_of(link->pilot) == link))
+    return world_.fail(to_string(link->pilot) + " is said to be no honest pilot: " + *overstep);
   if (message.has_registration()) {
     link->incarnation = message.registration().incarnation();
     unproven_[link->pilot] = link;

@@ -20,6 +20,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvent
     "event stop",
     "event registered",
     "event disconnected",
+    "event overstepped",
     "event started",
     "event ended",
     "event stage out pending",

@@ -346,6 +346,9 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   running.opened = from_microseconds(10);
   running.running_since = from_microseconds(20);
   running.pilots_seen = 2;
+  running.asked = AskedFor{3, {}, std::chrono::hours{2}};
+  running.asked->capacity.set("gpus/a100", Amount::of(4));
+  running.fenced = {0, 2};
   Allocation over = running;
   over.id.name = "habcde000000000";
   over.state = AllocationState::Ended;
@@ -362,6 +365,8 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   EXPECT_EQ(snapshot.allocations[0].number, "42");
   EXPECT_EQ(snapshot.allocations[0].running_since, running.running_since);
   EXPECT_EQ(snapshot.allocations[0].pilots_seen, 2U);
+  EXPECT_EQ(snapshot.allocations[0].asked, running.asked);
+  EXPECT_EQ(snapshot.allocations[0].fenced, running.fenced);
   ASSERT_EQ(snapshot.proven.size(), 1U);
   EXPECT_EQ(snapshot.proven[0], (std::pair<std::string, std::string>{"cluster", "cpu"}));
   ASSERT_EQ(snapshot.past_starts.size(), 2U);

@@ -148,6 +148,7 @@ void SiteBook::open(const provision::Ask& ask, Time now) {
                    .opened = now};
     entry.asked_at = now;
     if (ShapeState* shape = shape_state(entry.facts)) {
+      entry.facts.asked = AskedFor{shape->shape.nodes, usable(shape->shape), shape->shape.walltime};
       // The first takes the place that was looked at.
       if (is_fresh(shape->foreseen, now) && !std::exchange(shape->foreseen.is_taken, true))
         entry.told_most = shape->foreseen.quantile(ShapeState::kNine);
@@ -317,6 +318,17 @@ void SiteBook::pilot_gone(const PilotId& pilot, Time now) {
   found->alive_at = now;
   found->absent_polls = 0;
   poll_soon(found->facts.site, now + kFirstLook);
+}
+
+void SiteBook::overstepped(const PilotId& pilot, const std::string& text, Time now) {
+  AllocationEntry* found = entry(pilot.allocation);
+  if (!found || found->facts.state == AllocationState::Ended) return;
+  // A rank that it never had is refused whenever it comes.
+  const bool is_one = !found->facts.asked || pilot.rank < found->facts.asked->nodes;
+  if (is_one && !found->facts.fenced.insert(pilot.rank).second) return;
+  found->facts.reason = text;
+  save(*found);
+  of_no_use(pilot.allocation, text, now);
 }
 
 void SiteBook::pilot_terminated(const AllocationId& id, Time now) {

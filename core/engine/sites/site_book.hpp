@@ -153,6 +153,8 @@ class SiteBook {
   /// never ours.
   bool pilot_registered(const PilotRegistered& event, Time now);
   void pilot_gone(const PilotId& pilot, Time now);
+  /// It said what it may not: it is not registered again.
+  void overstepped(const PilotId& pilot, const std::string& text, Time now);
   /// Whether a pilot can write to its workspace; `trouble` empty: it can.
   void workspace_seen(const PilotId& pilot, const std::string& trouble, Time now);
   /// The batch system or a person ended a pilot: no more of its shape before the batch system has
