@@ -1,10 +1,13 @@
 #include "accounts/trust.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <vector>
 
 #include <grp.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -27,8 +30,7 @@ std::optional<Account> account_of(uid_t user) {
   std::vector<char> room;
   struct passwd entry {};
   struct passwd* found = nullptr;
-  if (!asked(room,
-             [&] { return ::getpwuid_r(user, &entry, room.data(), room.size(), &found); }) ||
+  if (!asked(room, [&] { return ::getpwuid_r(user, &entry, room.data(), room.size(), &found); }) ||
       !found)
     return std::nullopt;
   return Account{entry.pw_name, entry.pw_gid};
@@ -55,9 +57,7 @@ void add_group(PathFacts& facts, const std::string& name) {
   struct group entry {};
   struct group* found = nullptr;
   if (asked(room,
-            [&] {
-              return ::getgrnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
-            }) &&
+            [&] { return ::getgrnam_r(name.c_str(), &entry, room.data(), room.size(), &found); }) &&
       found)
     facts.groups.emplace(entry.gr_gid, group_from(entry));
 }
@@ -67,9 +67,19 @@ void add_account(PathFacts& facts, uid_t user) {
   if (auto account = account_of(user)) facts.accounts.emplace(user, std::move(*account));
 }
 
+/// Most paths are root's and the user's own, and the user database may be far away.
+bool needs_names(const PathFacts& facts) {
+  return std::any_of(facts.parts.begin(), facts.parts.end(), [&](const PathPart& part) {
+    return (part.owner != 0 && part.owner != facts.user) || part.group_writes ||
+           (part.others_write && (part.mode & S_ISVTX) == 0) || !part.grants.empty();
+  });
+}
+
 }  // namespace
 
 void add_accounts(PathFacts& facts, const std::string& trust_group) {
+  if (!trust_group.empty()) add_group(facts, trust_group);
+  if (!needs_names(facts)) return;
   add_account(facts, 0);
   add_account(facts, facts.user);
   for (const PathPart& part : facts.parts) {
@@ -82,7 +92,6 @@ void add_accounts(PathFacts& facts, const std::string& trust_group) {
         add_account(facts, grant.id);
     }
   }
-  if (!trust_group.empty()) add_group(facts, trust_group);
 }
 
 std::optional<Distrust> distrust(const std::string& path, Wanted wanted,

@@ -61,6 +61,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
                                .allow = settings_.allow,
                                .templates = settings_.templates,
                                .variables = settings_.variables,
+                               .trust_group = settings_.trust_group,
                                .warn = [](const std::string& text) { spdlog::warn("{}", text); }},
                               *this);
     if (!box) return box.error();

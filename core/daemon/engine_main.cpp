@@ -4,6 +4,7 @@
 #include "api/dropbox_ports.hpp"
 #include "api/dropbox_routes.hpp"
 #include "cli/process/surroundings.hpp"
+#include "daemon/trusted_places.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
 #include "documents/text_check.hpp"
@@ -67,7 +68,8 @@ void own_directory(const std::string& path) {
   }
 }
 
-Configuration configuration_of(const EngineOptions& options, const Places& places) {
+Configuration configuration_of(const EngineOptions& options, const Places& places,
+                               std::vector<std::string>& said) {
   const std::string file = options.config.value_or(places.configuration);
   const bool named = options.config || places.configuration_is_named;
   // A link that leads nowhere, or a folder that we may not look into, is somebody's configuration.
@@ -75,6 +77,7 @@ Configuration configuration_of(const EngineOptions& options, const Places& place
   const auto there = std::filesystem::symlink_status(file, error);
   if (!named && there.type() == std::filesystem::file_type::not_found) return {};
   try {
+    if (const auto why = untrusted_configuration(file, said)) throw NoStart{2, *why};
     return read_configuration(file);
   } catch (const DocumentError& e) {
     throw NoStart{2, e.what()};
@@ -169,7 +172,7 @@ class EngineProcess {
               if (!made) return made.error();
               return std::shared_ptr<Tool>(std::move(*made));
             },
-            configuration_.tool_parameters),
+            configuration_.tool_parameters, configuration_.trust_group),
         signals_(loop_),
         look_(loop_) {}
 
@@ -263,13 +266,7 @@ class EngineProcess {
     });
   }
 
-  /// An administrator may have made the workspace itself for its user.
-  static bool is_ours(const struct stat& facts, bool may_be_roots) {
-    return facts.st_uid == ::geteuid() || (may_be_roots && facts.st_uid == 0);
-  }
-
-  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
-  /// could put programs and keys there, which we would use.
+  /// What is new is ours alone.  What was there keeps its mode: untrusted_places has looked at it.
   static void make_workspace(const Site& site, const std::string& home) {
     constexpr std::array kParts{"", "/allocations", "/logs", "/outbox", "/work", "/bin"};
     const bool is_bare = std::all_of(kParts.begin() + 1, kParts.end(), [&](const char* part) {
@@ -285,22 +282,8 @@ class EngineProcess {
       const std::string path = site.workspace + part;
       std::error_code error;
       const bool is_new = std::filesystem::create_directories(path, error);
-      struct stat facts {};
-      if (error || ::stat(path.c_str(), &facts) != 0) return;
-      if (is_new) {
-        ::chmod(path.c_str(), 0700);
-      } else if (!is_ours(facts, *part == '\0') || (facts.st_mode & S_IWOTH) != 0) {
-        throw NoStart{
-            2, fmt::format("cannot use the workspace of site '{}': {} must belong to user {} and "
-                           "must not be writable by all "
-                           "(owner {}, mode {:o})",
-                           site.name, path, ::geteuid(), facts.st_uid, facts.st_mode & 07777)};
-      } else if ((facts.st_mode & S_IWGRP) != 0) {
-        spdlog::warn(
-            "the group of {} can write the workspace of site '{}' and have its programs run as "
-            "you; 'chmod g-w' it",
-            path, site.name);
-      }
+      if (error) return;
+      if (is_new) ::chmod(path.c_str(), 0700);
     }
   }
 
@@ -424,14 +407,20 @@ int run_engine(const EngineOptions& options) {
   try {
     auto places = find_places(own_environment());
     if (!places) throw NoStart{2, places.error().text};
-    Configuration configuration = configuration_of(options, *places);
+    std::vector<std::string> said;
+    Configuration configuration = configuration_of(options, *places, said);
+    if (const auto why =
+            untrusted_places(configuration, *places, sites_of(configuration, places->home), said))
+      throw NoStart{2, *why};
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     if (options.check_config) {
       EngineProcess(options, *places, std::move(configuration), program, callers_umask).check();
+      for (const std::string& text : said) std::cerr << "hpcbatch: " << text << '\n';
       return 0;
     }
     own_directory(places->home);
     own_directory(std::filesystem::path(places->socket).parent_path().string());
+    for (const std::string& text : said) spdlog::warn("{}", text);
     auto taken =
         store::OwnerLock::take(places->home, {configuration.file, options.started_by_client});
     if (const auto* refused = std::get_if<store::NotOwner>(&taken))

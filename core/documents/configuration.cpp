@@ -12,6 +12,8 @@
 namespace hpcbatch {
 namespace {
 
+constexpr std::int64_t kMostJobs = 100'000;
+
 std::vector<std::string> paths(const std::optional<View>& view) {
   std::vector<std::string> result;
   if (!view) return result;
@@ -54,6 +56,9 @@ void read_dropboxes(const View& view, Configuration& configuration) {
     dropbox.allow = paths(map.find("allow"));
     dropbox.templates = paths(map.find("templates"));
     if (const auto variables = map.find("variables")) dropbox.variables = variables->text_map();
+    if (const auto limit = map.find("input_limit")) dropbox.input_limit = limit->size();
+    if (const auto limit = map.find("jobs_limit"))
+      dropbox.jobs_limit = static_cast<std::uint32_t>(limit->integer(1, kMostJobs));
     map.finish();
     if (!seen.insert(dropbox.directory).second) {
       item.fail(fmt::format("the drop box {} is named twice", dropbox.directory));
@@ -69,10 +74,16 @@ Configuration configuration_of(const Node& root, const std::string& file) {
   const View whole(root, file, "the configuration");
   MapView map = whole.map();
   if (const auto sites = map.find("sites")) read_sites(*sites, configuration);
+  if (const auto group = map.find("trust_group")) {
+    configuration.trust_group = group->non_empty_text();
+    for (Site& site : configuration.sites)
+      if (site.trust_group.empty()) site.trust_group = configuration.trust_group;
+  }
   configuration.plugin_path = paths(map.find("plugin_path"));
   configuration.tool_path = paths(map.find("tool_path"));
   if (const auto tools = map.find("tools")) read_tools(*tools, configuration);
   if (const auto dropboxes = map.find("dropboxes")) read_dropboxes(*dropboxes, configuration);
+  for (DropboxSettings& box : configuration.dropboxes) box.trust_group = configuration.trust_group;
   map.finish();
   return configuration;
 }

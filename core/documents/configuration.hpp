@@ -19,7 +19,10 @@ struct DropboxSettings {
   std::vector<std::string> allow;  ///< destinations below these need not be the owner's; absolute
   std::vector<std::string>
       templates;  ///< folders of `NAME.template`, looked at in this order; absolute
-  std::map<std::string, std::string> variables;  ///< for templates: `containers`, ...
+  std::map<std::string, std::string> variables;       ///< for templates: `containers`, ...
+  std::uint64_t input_limit{std::uint64_t{1} << 40};  ///< bytes of the inputs of one job
+  std::uint32_t jobs_limit{1000};                     ///< of one user at once; the others wait
+  std::string trust_group{};                          ///< the configuration's
   friend bool operator==(const DropboxSettings&, const DropboxSettings&) = default;
 };
 
@@ -41,6 +44,8 @@ struct Configuration {
   /// Defaults for parameters of tools: by tool, then by parameter.
   std::map<std::string, std::map<std::string, std::string>> tool_parameters;
   std::vector<DropboxSettings> dropboxes;
+  /// A group whose members may write what the engine trusts; of sites that name none, too.
+  std::string trust_group;
 };
 
 /// Throws DocumentError, with the line and what was expected there.

@@ -256,6 +256,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
     site.workspace = workspace->absolute_path();
   }
+  if (const auto group = map.find("trust_group")) site.trust_group = group->non_empty_text();
   read_limits(map, site);
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
   read_gpu_keys(map, site);

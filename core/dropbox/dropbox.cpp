@@ -216,7 +216,7 @@ void Dropbox::task_ended(DropboxTaskEnd end) {
 Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, SubmitPort& submit_port) {
   auto folder = DropboxFolder::open(options.directory);
   if (!folder) return folder.error();
-  auto workspace = Workspace::open(options.workspace);
+  auto workspace = Workspace::open(options.workspace, options.trust_group);
   if (!workspace) return workspace.error();
   auto worker = std::make_unique<Worker>(std::move(options), std::move(*workspace),
                                          std::move(*folder), submit_port);

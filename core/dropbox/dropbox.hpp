@@ -33,6 +33,7 @@ struct DropboxOptions {
       templates;  ///< folders of `SCRIPT.template`; a script found in none is a tool
   std::map<std::string, std::string>
       variables;  ///< for templates; what a job of our own user gives goes over them
+  std::string trust_group;  ///< its members may write templates and the workspace
   std::function<void(const std::string&)> warn;  ///< called on the drop box's thread
   std::size_t most_active{1000};                 ///< further jobs stay `X.job` until one ends
   Duration quiet{

@@ -1,5 +1,6 @@
 #include "dropbox/folder.hpp"
 
+#include "accounts/trust.hpp"
 #include "documents/text_check.hpp"
 #include "dropbox/transfer.hpp"
 #include "dropbox/user_rights.hpp"
@@ -25,18 +26,14 @@ bool is_ours(std::string_view name) {
          name.ends_with(kFinishedEnding);
 }
 
-/// Whether others than us and root can rename what lies there, or a folder above it.  A sticky
-/// folder lets them rename only what is their own, and nothing above is.
-bool can_be_swapped(std::string path) {
-  if (path.empty()) return true;
-  while (path.size() > 1) {
-    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
-    struct stat above {};
-    if (::stat(path.c_str(), &above) != 0) return true;
-    const bool others_write = (above.st_mode & 022) && !(above.st_mode & S_ISVTX);
-    if ((above.st_uid != 0 && above.st_uid != ::geteuid()) || others_write) return true;
-  }
-  return false;
+/// Whether others than us and root can rename what lies there, or a folder above it.
+bool can_be_swapped(const std::string& path) {
+  PathFacts facts = walk_path(path, ::geteuid());
+  if (!facts.is_whole) return true;
+  facts.parts.pop_back();  // whose word the folder itself is, is another question (whose_word.hpp)
+  facts.is_whole = false;
+  add_accounts(facts, {});
+  return distrust(facts, Wanted::Folder, {}).has_value();
 }
 
 }  // namespace

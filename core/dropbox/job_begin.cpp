@@ -99,7 +99,7 @@ Result<DropboxTask> JobFlow::task_of(Active& active, const JobFile& job, bool is
   active.is_tool = is_resumed && exists(folder + "/" + kToolMark);
   const bool is_known_to_the_engine = active.is_tool;
   if (!is_known_to_the_engine) {
-    auto text = find_template(options_.templates, job.script);
+    auto text = find_template(options_.templates, job.script, options_.trust_group);
     if (!text) return text.error();
     if (const auto checked = check_paths(active, job); !checked) return checked.error();
     if (const auto made = workspace_.make(folder); !made) return made.error();

@@ -1,5 +1,6 @@
 #include "dropbox/job_folder.hpp"
 
+#include "accounts/trust.hpp"
 #include "documents/node.hpp"
 #include "documents/yaml.hpp"
 #include "dropbox/transfer.hpp"
@@ -22,7 +23,6 @@ namespace {
 constexpr std::size_t kLargestTemplate = std::size_t{1} << 20;
 constexpr std::size_t kLargestTaken = std::size_t{17} << 20;
 constexpr const char* kTakenEnding = ".taken";
-constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 std::string short_host() {
   std::array<char, 256> name{};
@@ -38,23 +38,20 @@ bool is_digits(std::string_view text) {
 
 }  // namespace
 
-Result<Workspace> Workspace::open(const std::string& path) {
+Result<Workspace> Workspace::open(const std::string& path, const std::string& trust_group) {
   std::error_code failed;
   const bool is_new = std::filesystem::create_directories(path, failed);
-  struct stat status {};
-  if (failed || ::stat(path.c_str(), &status) != 0) {
+  if (failed) {
     return Error{Error::Kind::Rejected,
-                 fmt::format("cannot make the workspace {}: {}", path,
-                             failed ? failed.message() : "it cannot be looked at")};
+                 fmt::format("cannot make the workspace {}: {}", path, failed.message())};
   }
   if (is_new) ::chmod(path.c_str(), 0700);
-  if (!is_new && (status.st_uid != ::geteuid() || (status.st_mode & kOthersWrite))) {
-    return Error{
-        Error::Kind::Rejected,
-        fmt::format(
-            "cannot use the workspace {}: it must belong to user {} and others must not be able to "
-            "write it",
-            path, ::geteuid())};
+  // Scripts of many users' jobs lie there: what a group may write is refused, not only said.
+  const auto found = distrust(path, Wanted::Folder, trust_group);
+  const auto real = std::filesystem::canonical(path, failed);
+  if (found && (found->is_refusal || found->path == real)) {
+    return Error{Error::Kind::Rejected, fmt::format("cannot use the workspace {}: {}{}", path,
+                                                    found->text, found->group_hint)};
   }
   return Workspace(path);
 }
@@ -134,22 +131,15 @@ Result<void> write_script(const std::string& folder, const std::string& name,
 }
 
 Result<std::optional<std::string>> find_template(const std::vector<std::string>& folders,
-                                                 const std::string& script) {
+                                                 const std::string& script,
+                                                 const std::string& trust_group) {
   for (const std::string& folder : folders) {
     const std::string path = fmt::format("{}/{}.template", folder, script);
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) continue;
-    struct stat above {};
-    if (::stat(folder.c_str(), &above) == 0 && (above.st_mode & S_IWOTH)) {
-      return Error{
-          Error::Kind::Rejected,
-          fmt::format("cannot use the template {}: everyone can put files into its folder", path)};
-    }
-    if ((status.st_uid != 0 && status.st_uid != ::geteuid()) || (status.st_mode & S_IWOTH)) {
-      return Error{Error::Kind::Rejected, fmt::format("cannot use the template {}: it must belong "
-                                                      "to root or user {}, and others must not be "
-                                                      "able to write it",
-                                                      path, ::geteuid())};
+    if (const auto found = distrust(path, Wanted::File, trust_group); found && found->is_refusal) {
+      return Error{Error::Kind::Rejected, fmt::format("cannot use the template {}: {}{}", path,
+                                                      found->text, found->group_hint)};
     }
     try {
       return std::optional(read_text(path, kLargestTemplate));

@@ -14,8 +14,9 @@ namespace hpcbatch {
 /// All job folders of a drop box lie in one workspace, which belongs to us alone.
 class Workspace {
  public:
-  /// Makes the directory if need be (mode 0700).  Refused where others can write it.
-  static Result<Workspace> open(const std::string& path);
+  /// Makes the directory if need be (mode 0700).  Refused where the guard of trusted paths refuses it,
+  /// or a group may write it.
+  static Result<Workspace> open(const std::string& path, const std::string& trust_group = {});
 
   /// A free name for the folder of a job; makes nothing.
   std::string name_folder(std::uint64_t inode, Time now) const;
@@ -49,7 +50,8 @@ Result<void> write_script(const std::string& folder, const std::string& name,
 /// The text of `SCRIPT.template` in the first folder that has it.  No value where none has; an
 /// error where it cannot be read or others could have written it.
 Result<std::optional<std::string>> find_template(const std::vector<std::string>& folders,
-                                                 const std::string& script);
+                                                 const std::string& script,
+                                                 const std::string& trust_group = {});
 
 /// What is run for a script: itself where it names its interpreter, else `sh`.
 std::vector<std::string> command_of(const std::string& script_path, std::string_view text);

@@ -56,6 +56,7 @@ struct Site {
   std::string interface;        ///< numeric address that pilots connect to; empty: found out
   std::string relay_interface;  ///< of the login node, where pilots connect to the relay there
   std::string workspace;        ///< absolute
+  std::string trust_group{};    ///< its members may write the workspace and what is above it
   /// Bytes of files that are kept in the workspace for tasks of a site without our file system.
   std::uint64_t store_limit{std::uint64_t{100} << 30};
   /// How long the workspace keeps logs and other files of what is over, and how many bytes of them.

@@ -33,7 +33,8 @@ PathPart part_of(const std::string& path, const struct stat& facts) {
                 .mode = facts.st_mode & kModeBits,
                 .group_writes = (facts.st_mode & S_IWGRP) != 0,
                 .others_write = (facts.st_mode & S_IWOTH) != 0,
-                .grants = {}};
+                .grants = {},
+                .has_unread_acl = false};
   if (part.kind == PathPart::Kind::Link) return part;
   std::array<char, kLargestAcl> acl;
   const ssize_t size =
@@ -84,6 +85,14 @@ void add_acl(PathPart& part, std::string_view bytes) {
   }
 }
 
+void end_walk(PathFacts& facts, const std::string& at) {
+  facts.is_whole = true;
+  const auto last = std::find_if(facts.parts.rbegin(), facts.parts.rend(),
+                                 [&](const PathPart& part) { return part.path == at; });
+  if (last != facts.parts.rbegin() && last != facts.parts.rend())
+    facts.parts.push_back(PathPart(*last));
+}
+
 PathFacts walk_path(const std::string& path, uid_t user) {
   PathFacts facts;
   facts.user = user;
@@ -125,11 +134,7 @@ PathFacts walk_path(const std::string& path, uid_t user) {
     if (target.front() == '/') at = "/";
     push_names(names, {target.data(), static_cast<std::size_t>(size)});
   }
-  facts.is_whole = true;
-  // Dots or a link to / lead back to what was passed as a folder above.
-  const auto last = std::find_if(facts.parts.rbegin(), facts.parts.rend(),
-                                 [&](const PathPart& part) { return part.path == at; });
-  if (last != facts.parts.rbegin()) facts.parts.push_back(PathPart(*last));
+  end_walk(facts, at);
   return facts;
 }
 
@@ -148,7 +153,8 @@ class Judge {
   std::optional<Distrust> of(const PathPart& part, bool is_above) const {
     if (!is_trusted_user(part.owner)) {
       return refusal(part, user_text(part.owner) + could(part, is_above),
-                     "use a place of your own, or ask for one that belongs to root" + hint());
+                     "use a place of your own, or ask for one that belongs to root",
+                     trusted_ ? "" : ", or name a group that you share with its owner: 'trust_group: NAME'");
     }
     if (part.kind == PathPart::Kind::Link) return std::nullopt;
     if (is_above && (part.mode & S_ISVTX) != 0) return std::nullopt;
@@ -160,7 +166,14 @@ class Judge {
       auto found = of_grant(part, grant, is_above);
       if (found && (!worst || found->is_refusal)) worst = std::move(found);
     }
-    if (worst || !part.group_writes || is_trusted_group(part.group)) return worst;
+    if (worst || !part.group_writes) return worst;
+    if (part.has_unread_acl) {
+      worst = refusal(part, "those whom its ACL names" + could(part, is_above),
+                      "see `getfacl " + part.path + "`, which is not installed where it lies");
+      worst->is_refusal = part.kind != PathPart::Kind::Folder;
+      return worst;
+    }
+    if (is_trusted_group(part.group)) return std::nullopt;
     return of_group(part, part.group, is_above, "run: chmod g-w " + part.path);
   }
 
@@ -210,8 +223,8 @@ class Judge {
     const bool has_name = known != facts_.groups.end();
     const std::string name =
         has_name ? known->second.name : "number " + std::to_string(group) + " (it has no name)";
-    auto found = refusal(part, "the members of group " + name + could(part, is_above),
-                         remedy + (has_name ? ", or trust them: 'trust_group: " + name + "'" : ""));
+    auto found = refusal(part, "the members of group " + name + could(part, is_above), remedy,
+                         has_name ? ", or trust them: 'trust_group: " + name + "'" : "");
     found.is_refusal = part.kind != PathPart::Kind::Folder;
     return found;
   }
@@ -228,18 +241,15 @@ class Judge {
                     : " could put files there that you then obey or run";
   }
 
-  std::string hint() const {
-    return trusted_ ? "" : "; a group that you share with its owner can be named by 'trust_group'";
-  }
-
-  Distrust refusal(const PathPart& part, const std::string& danger,
-                   const std::string& remedy) const {
+  Distrust refusal(const PathPart& part, const std::string& danger, const std::string& remedy,
+                   const std::string& group_hint = {}) const {
     std::array<char, 8> mode{};
     std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(part.mode & kModeBits));
     return {.is_refusal = true,
             .path = part.path,
             .text = part.path + " (of " + user_text(part.owner) + ", mode " + mode.data() +
-                    "): " + danger + "; " + remedy};
+                    "): " + danger + "; " + remedy,
+            .group_hint = group_hint};
   }
 
   const PathFacts& facts_;
@@ -252,7 +262,8 @@ std::optional<Distrust> distrust_of_kind(const PathPart& last, Wanted wanted) {
   if (is_wanted) return std::nullopt;
   return Distrust{true, last.path,
                   last.path + (wanted == Wanted::File ? " is not a regular file; name one"
-                                                      : " is not a folder; name one")};
+                                                      : " is not a folder; name one"),
+                  ""};
 }
 
 }  // namespace
@@ -263,7 +274,8 @@ std::optional<Distrust> distrust(const PathFacts& facts, Wanted wanted,
   if (!trust_group.empty() && !judge.knows_trusted_group()) {
     return Distrust{true, "",
                     "there is no group '" + trust_group +
-                        "' there, which 'trust_group' names; `getent group` lists those there are"};
+                        "' there, which 'trust_group' names; `getent group` lists those there are",
+                    ""};
   }
   std::optional<Distrust> said;
   for (const PathPart& part : facts.parts) {
@@ -273,9 +285,9 @@ std::optional<Distrust> distrust(const PathFacts& facts, Wanted wanted,
     if (found && !said) said = std::move(found);
   }
   if (!facts.trouble.empty()) {
+    const std::string at = facts.trouble_at.empty() ? "" : facts.trouble_at + " cannot be used: ";
     return Distrust{true, facts.trouble_at,
-                    facts.trouble_at + " cannot be used: " + facts.trouble +
-                        "; name a path whose every part is there or can be made"};
+                    at + facts.trouble + "; name a path whose every part is there or can be made", ""};
   }
   if (facts.is_whole && !facts.parts.empty()) {
     if (auto odd = distrust_of_kind(facts.parts.back(), wanted)) return odd;

@@ -46,6 +46,7 @@ struct PathPart {
   bool group_writes{false};
   bool others_write{false};
   std::vector<Grant> grants;
+  bool has_unread_acl{false};  ///< nothing was there to read it with: `group_writes` is its mask
 };
 
 struct Account {
@@ -72,6 +73,10 @@ struct PathFacts {
 /// (`accounts/trust.hpp`).  Blocks on the file system; any thread.
 PathFacts walk_path(const std::string& path, uid_t user);
 
+/// All that the path names is there, and it ends at `at`: dots or a link to / may lead back to what
+/// was passed before.  Pure.
+void end_walk(PathFacts& facts, const std::string& at);
+
 /// Adds what an ACL says to a part: the bytes of `system.posix_acl_access` (acl(5)).  Pure.
 void add_acl(PathPart& part, std::string_view bytes);
 
@@ -81,6 +86,7 @@ struct Distrust {
   bool is_refusal{false};  ///< else it is used, and said
   std::string path;        ///< the part that is the cause
   std::string text;  ///< a sentence: the path, its owner and mode, what another could do, what to do
+  std::string group_hint;  ///< goes on with it where a group can be trusted by name
 };
 
 /// Nothing: trusted.  `trust_group`: its name; empty: none.  Pure.

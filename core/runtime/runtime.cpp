@@ -64,13 +64,13 @@ std::string Runtime::site_of(const PilotId& pilot) const {
 
 Result<void> Runtime::open_sites() {
   for (Site& site : options_.sites) {
-    auto client =
-        std::make_unique<SiteClient>(loop_, plugins_, site,
-                                     programs_
-                                         .try_emplace(site.name, options_.pilot_program,
-                                                      workspace_memory(options_.home, site.name),
-                                                      gpu_helper_for(site, options_.pilot_program))
-                                         .first->second);
+    auto client = std::make_unique<SiteClient>(
+        loop_, plugins_, site,
+        programs_
+            .try_emplace(site.name, options_.pilot_program,
+                         workspace_memory(options_.home, site.name),
+                         gpu_helper_for(site, options_.pilot_program), site.trust_group)
+            .first->second);
     if (auto opened = client->open(); !opened) return opened;
     site = client->site();
     sites_.emplace(site.name, std::move(client));

@@ -1,6 +1,6 @@
 #include "sites/pilot_program.hpp"
 
-#include "sites/workspace_guard.hpp"
+#include "sites/workspace_look.hpp"
 #include "sites/workspace_memory.hpp"
 #include "wire/key.hpp"
 
@@ -23,11 +23,13 @@ std::string name_of_content(const std::string& name, const std::string& program)
 
 }  // namespace
 
-PilotProgram::PilotProgram(std::string file, std::string memory, std::string gpu_helper)
+PilotProgram::PilotProgram(std::string file, std::string memory, std::string gpu_helper,
+                           std::string trust_group)
     : file_(std::move(file)),
       memory_(std::move(memory)),
       name_(name_of_content("hpcbatch-pilot-", file_)),
-      gpu_helper_(std::move(gpu_helper)) {
+      gpu_helper_(std::move(gpu_helper)),
+      trust_group_(std::move(trust_group)) {
   if (!gpu_helper_.empty()) gpu_helper_name_ = name_of_content("hpcbatch-gpu-", gpu_helper_);
 }
 
@@ -41,19 +43,20 @@ std::string PilotProgram::path_in(const std::string& workspace) const {
 
 Result<void> PilotProgram::deliver(Transport& transport, const std::string& workspace,
                                    Deadline deadline) const {
-  const std::unique_lock turn(*delivering_, deadline);
+  const std::unique_lock turn(delivering_->turn, deadline);
   if (!turn)
     return Error{Error::Kind::Transient, "the pilot program is still being put into " + workspace};
-  const auto looked = transport.run(look_at_workspace(workspace), deadline);
+  const auto looked = transport.run(look_at_workspace(workspace, trust_group_), deadline);
   if (!looked) return looked.error();
   const auto finding = read_workspace(*looked);
-  if (finding && !finding->others.empty())
-    return Error{Error::Kind::Rejected, refusal_of(*finding)};
-  if (finding && !finding->group.empty())
-    spdlog::warn(
-        "the group of {} can write the workspace of {} and have its programs run as you; "
-        "'chmod g-w' it",
-        finding->group, workspace);
+  const auto found = finding ? distrust(*finding, trust_group_) : std::nullopt;
+  if (found && found->is_refusal)
+    return Error{Error::Kind::Rejected,
+                 "cannot use the workspace " + workspace + ": " + found->text + found->group_hint};
+  if (found && found->text != delivering_->said) {
+    spdlog::warn("workspace {}: {}{}", workspace, found->text, found->group_hint);
+    delivering_->said = found->text;
+  }
   const std::string before =
       memory_.empty() ? std::string() : remembered_file_system(memory_, workspace);
   if (const auto refusal = finding ? refusal_of_bare(*finding, before, workspace) : std::nullopt)

@@ -7,6 +7,7 @@
 #include "sites/site_exchange.hpp"
 #include "sites/site_modules.hpp"
 #include "sites/submit_trial.hpp"
+#include "sites/workspace_look.hpp"
 #include "wire/node_addresses.hpp"
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
@@ -31,6 +32,7 @@ using Steady = std::chrono::steady_clock;
 
 constexpr auto kSurveyLimit = 60s;
 constexpr auto kTrialLimit = 30s;
+constexpr auto kTrustLimit = 30s;
 constexpr auto kWayLimit = 20s;
 constexpr auto kModulesLimit = 30s;
 constexpr auto kEndLimit = 5s;
@@ -289,6 +291,20 @@ void check_ways(const Site& site, const PilotProgram& program, const std::string
                              : "cannot exchange files there: " + spool.error().text));
 }
 
+/// Before anything is put there.
+SiteCheck check_trust(const Site& site, Transport& transport, Deadline deadline) {
+  const auto looked = guarded("transport", [&] {
+    return transport.run(look_at_workspace(site.workspace, site.trust_group), deadline);
+  });
+  if (!looked) return {"trust", false, looked.error().text};
+  const auto finding = read_workspace(*looked);
+  if (!finding) return {"trust", true, "what lies above the workspace cannot be looked at there"};
+  const auto found = distrust(*finding, site.trust_group);
+  if (!found)
+    return {"trust", true, "nobody else can put anything into " + site.workspace + " or its place"};
+  return {"trust", !found->is_refusal, found->text + found->group_hint};
+}
+
 }  // namespace
 
 Result<Survey> survey_site(const Scheduler& scheduler, Transport& transport, Deadline deadline) {
@@ -328,11 +344,19 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
                       Transport& transport, Transport& streams, Deadline deadline) {
   SiteReport report;
   const std::string folder = site.workspace + "/check";
-  const auto put = guarded("transport", [&] {
-    return transport.put_text({{folder + "/written", "hpcbatch\n", 0600}}, deadline);
-  });
+  SiteCheck trust = check_trust(site, transport, sooner(deadline, kTrustLimit));
+  const auto put =
+      trust.ok
+          ? guarded(
+                "transport",
+                [&] {
+                  return transport.put_text({{folder + "/written", "hpcbatch\n", 0600}}, deadline);
+                })
+          : Result<void>(
+                Error{Error::Kind::Rejected, "nothing is put where others could change it"});
   report.checks.push_back(
       {"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
+  report.checks.push_back(std::move(trust));
   auto survey = survey_site(scheduler, transport, sooner(deadline, kSurveyLimit));
   report.checks.push_back({"batch system", survey.has_value(),
                            survey ? site.scheduler + " answers" : survey.error().text});

@@ -1,5 +1,6 @@
 #include "tools/tool_shelf.hpp"
 
+#include "accounts/trust.hpp"
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
@@ -23,23 +24,6 @@ Error rejected(std::string text) {
   return Error{Error::Kind::Rejected, std::move(text)};
 }
 
-/// No value where all is well.
-std::string why_not_trusted(const std::string& path, const struct stat& status) {
-  if (!S_ISREG(status.st_mode)) return fmt::format("{} is not a regular file", path);
-  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    return fmt::format(
-        "{} belongs to user {}, not to root or to the user of the engine; its command would run "
-        "with "
-        "the engine's rights",
-        path, status.st_uid);
-  }
-  if (status.st_mode & S_IWOTH) {
-    return fmt::format("{} can be written by everyone; take that right away: chmod o-w {}", path,
-                       path);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::vector<std::string> tool_directories(const std::vector<std::string>& configured,
@@ -52,10 +36,12 @@ std::vector<std::string> tool_directories(const std::vector<std::string>& config
 }
 
 ToolShelf::ToolShelf(std::vector<std::string> directories, OpenTool open,
-                     std::map<std::string, std::map<std::string, std::string>> parameters)
+                     std::map<std::string, std::map<std::string, std::string>> parameters,
+                     std::string trust_group)
     : directories_(std::move(directories)),
       open_(std::move(open)),
-      parameters_(std::move(parameters)) {}
+      parameters_(std::move(parameters)),
+      trust_group_(std::move(trust_group)) {}
 
 std::vector<std::string> ToolShelf::known_names() const {
   std::set<std::string> names;
@@ -85,8 +71,10 @@ Result<ToolShelf::Shelved*> ToolShelf::look_up(const std::string& name) {
     const std::string path = fmt::format("{}/{}{}", directory, name, kEnding);
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) continue;
-    if (const std::string why = why_not_trusted(path, status); !why.empty()) {
-      return rejected(fmt::format("cannot use tool {}: {}", name, why));
+    // Its command runs with the engine's rights.
+    if (const auto found = distrust(path, Wanted::File, trust_group_); found && found->is_refusal) {
+      return rejected(
+          fmt::format("cannot use tool {}: {}{}", name, found->text, found->group_hint));
     }
     const Stamp stamp{.path = path,
                       .inode = status.st_ino,

@@ -39,9 +39,11 @@ std::vector<std::string> tool_directories(const std::vector<std::string>& config
 /// engine's user.
 class ToolShelf {
  public:
-  /// `parameters`: the configuration's defaults, by tool.
+  /// `parameters`: the configuration's defaults, by tool.  `trust_group`: whose members may write the
+  /// tools' files (posix/trusted_path.hpp); empty: nobody's.
   ToolShelf(std::vector<std::string> directories, OpenTool open,
-            std::map<std::string, std::map<std::string, std::string>> parameters = {});
+            std::map<std::string, std::map<std::string, std::string>> parameters = {},
+            std::string trust_group = {});
 
   struct Listing {
     std::string name;
@@ -84,6 +86,7 @@ class ToolShelf {
   std::vector<std::string> directories_;
   OpenTool open_;
   std::map<std::string, std::map<std::string, std::string>> parameters_;
+  std::string trust_group_;
   std::map<std::string, Shelved> shelf_;
 };
 

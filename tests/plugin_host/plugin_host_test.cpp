@@ -178,13 +178,12 @@ TEST_F(PluginFolderTest, TheGroupOfItsOwnerAloneMayWrite) {
 
 TEST_F(PluginFolderTest, ADirectoryThatOthersCanWriteIsRefused) {
   ::chmod((root_ / "tools").c_str(), 0777);
-  EXPECT_THAT(answer(), AllOf(HasSubstr("its directory"), HasSubstr("everybody")));
+  EXPECT_THAT(answer(), AllOf(HasSubstr((root_ / "tools").string() + " (of"), HasSubstr("everybody")));
 }
 
 TEST_F(PluginFolderTest, AFolderAboveThatOthersCanWriteIsRefused) {
   ::chmod(root_.c_str(), 0777);
-  EXPECT_THAT(answer(), AllOf(HasSubstr("the folder above it, " + root_.string()),
-                              HasSubstr("chmod go-w " + root_.string())));
+  EXPECT_THAT(answer(), AllOf(HasSubstr(root_.string() + " (of"), HasSubstr("chmod o-w " + root_.string())));
   ::chmod(root_.c_str(), 01777);  // as /tmp: nobody renames what is another's
   EXPECT_EQ(answer(), "accepted");
 }
@@ -196,7 +195,7 @@ TEST_F(PluginFolderTest, AFolderAboveTheRealPlaceOfALinkIsLookedAt) {
   std::filesystem::create_symlink(open / "tools", root_ / "tools");
   EXPECT_EQ(answer(), "accepted");
   ::chmod(open.c_str(), 0777);
-  EXPECT_THAT(answer(), HasSubstr("the folder above it, " + open.string()));
+  EXPECT_THAT(answer(), HasSubstr(open.string() + " (of"));
 }
 
 TEST_F(PluginFolderTest, AFileThatIsCutOffIsRefusedInWords) {
@@ -233,27 +232,9 @@ TEST_F(PluginFolderTest, ARelativePathIsRefused) {
 }
 
 TEST_F(PluginFolderTest, AnotherUsersFileOrDirectoryIsRefused) {
-  // As root the files become somebody else's; as anybody else we look at them as if we were
-  // somebody else.
-  uid_t user = ::getuid();
-  if (user == 0) {
-    ASSERT_EQ(::chown((root_ / "tools").c_str(), 65534, 65534), 0);
-  } else {
-    ++user;
-  }
-  EXPECT_THAT(untrusted_plugin(plugin(), user).value_or("trusted"),
-              HasSubstr("neither to root nor to us"));
-}
-
-TEST(Trust, BelongsToRootOrToUs) {
-  struct stat facts {};
-  facts.st_mode = S_IFREG | 0755;
-  facts.st_uid = 0;
-  EXPECT_EQ(distrust(facts, 1000), std::nullopt);
-  facts.st_uid = 1000;
-  EXPECT_EQ(distrust(facts, 1000), std::nullopt);
-  facts.st_uid = 1001;
-  EXPECT_THAT(distrust(facts, 1000).value_or(""), HasSubstr("user 1001"));
+  if (::getuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(::chown((root_ / "tools").c_str(), 65534, 65534), 0);
+  EXPECT_THAT(answer(), HasSubstr((root_ / "tools").string() + " (of user 65534"));
 }
 
 TEST_F(PluginFolderTest, TheFirstDirectoryWinsAndTheHiddenFileIsNamed) {

@@ -27,7 +27,8 @@ TEST(TrustedPath, SaysWhoseItIsWhatCouldBeDoneAndWhatHelps) {
                   .groups = {{50, {"proj", {"a", "b"}}}}};
   EXPECT_EQ(distrust(facts, Wanted::Folder, "")->text,
             "/p (of user 0 (root), mode 2775): the members of group proj could rename what lies in "
-            "it and put something else there; run: chmod g-w /p, or trust them: 'trust_group: proj'");
+            "it and put something else there; run: chmod g-w /p");
+  EXPECT_EQ(distrust(facts, Wanted::Folder, "")->group_hint, ", or trust them: 'trust_group: proj'");
   facts.parts[0].others_write = true;
   EXPECT_NE(distrust(facts, Wanted::Folder, "proj")->text.find("chmod o-w /p"), std::string::npos);
 }

@@ -180,8 +180,12 @@ Check check_configuration(const Places& places) {
             text.empty() ? "its check ended with exit code " + std::to_string(exit_code) : text};
   }
   struct stat what {};
-  if (exists(places.configuration, what)) return {"configuration", true, places.configuration};
-  return {"configuration", true, "none, which is fine: " + places.configuration + " would be read"};
+  // What the guard of trusted paths says and does not refuse.
+  const std::string said = text.empty() ? text : "; " + text;
+  if (exists(places.configuration, what))
+    return {"configuration", true, places.configuration + said};
+  return {"configuration", true,
+          "none, which is fine: " + places.configuration + " would be read" + said};
 }
 
 Check check_plugins(const std::string& program) {
