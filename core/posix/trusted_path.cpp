@@ -36,10 +36,7 @@ PathPart part_of(const std::string& path, const struct stat& facts) {
                 .grants = {},
                 .has_unread_acl = false};
   if (part.kind == PathPart::Kind::Link) return part;
-  std::array<char, kLargestAcl> acl;
-  const ssize_t size =
-      ::lgetxattr(path.c_str(), "system.posix_acl_access", acl.data(), acl.size());
-  if (size > 0) add_acl(part, {acl.data(), static_cast<std::size_t>(size)});
+  add_acl(part, read_acl(path.c_str()));
   return part;
 }
 
@@ -59,29 +56,40 @@ std::string above(const std::string& path) {
 
 }  // namespace
 
-void add_acl(PathPart& part, std::string_view bytes) {
-  struct Entry {
-    std::uint16_t tag;
-    std::uint16_t rights;
-    std::uint32_t id;
-  };
+std::vector<AclEntry> parse_acl(std::string_view bytes) {
   constexpr std::size_t kHead = 4;
-  constexpr std::uint16_t kWrite = 2;
-  enum Tag : std::uint16_t { User = 2, OwnGroup = 4, NamedGroup = 8, Mask = 16 };
-  std::vector<Entry> entries;
-  std::uint16_t mask = 7;
-  for (bytes.remove_prefix(std::min(kHead, bytes.size())); bytes.size() >= sizeof(Entry);
-       bytes.remove_prefix(sizeof(Entry))) {
-    Entry entry{};
+  std::vector<AclEntry> entries;
+  unsigned mask = 7;
+  for (bytes.remove_prefix(std::min(kHead, bytes.size())); bytes.size() >= sizeof(AclEntry);
+       bytes.remove_prefix(sizeof(AclEntry))) {
+    AclEntry entry{};
     std::memcpy(&entry, bytes.data(), sizeof entry);
-    if (entry.tag == Mask) mask = entry.rights;
+    if (entry.tag == AclEntry::Mask) mask = entry.rights;
     entries.push_back(entry);
   }
-  for (const Entry& entry : entries) {
-    const bool writes = (entry.rights & mask & kWrite) != 0;
-    if (entry.tag == OwnGroup) part.group_writes = writes;  // the mode's bits are the mask
-    if ((entry.tag == User || entry.tag == NamedGroup) && writes)
-      part.grants.push_back({entry.tag == NamedGroup, entry.id});
+  for (AclEntry& entry : entries) {
+    if (entry.tag == AclEntry::User || entry.tag == AclEntry::OwnGroup ||
+        entry.tag == AclEntry::NamedGroup)
+      entry.rights = static_cast<std::uint16_t>(entry.rights & mask);
+  }
+  return entries;
+}
+
+std::vector<AclEntry> read_acl(const char* path) {
+  std::vector<char> bytes(kLargestAcl);
+  const ssize_t size = ::getxattr(path, "system.posix_acl_access", bytes.data(), bytes.size());
+  if (size <= 0) return {};
+  return parse_acl({bytes.data(), static_cast<std::size_t>(size)});
+}
+
+void add_acl(PathPart& part, const std::vector<AclEntry>& acl) {
+  constexpr unsigned kWrite = 2;
+  for (const AclEntry& entry : acl) {
+    const bool writes = (entry.rights & kWrite) != 0;
+    if (entry.tag == AclEntry::OwnGroup)
+      part.group_writes = writes;  // the mode's bits are the mask
+    if ((entry.tag == AclEntry::User || entry.tag == AclEntry::NamedGroup) && writes)
+      part.grants.push_back({entry.tag == AclEntry::NamedGroup, entry.id});
   }
 }
 
@@ -152,9 +160,10 @@ class Judge {
   /// `is_above`: what is looked for lies in it.
   std::optional<Distrust> of(const PathPart& part, bool is_above) const {
     if (!is_trusted_user(part.owner)) {
-      return refusal(part, user_text(part.owner) + could(part, is_above),
-                     "use a place of your own, or ask for one that belongs to root",
-                     trusted_ ? "" : ", or name a group that you share with its owner: 'trust_group: NAME'");
+      return refusal(
+          part, user_text(part.owner) + could(part, is_above),
+          "use a place of your own, or ask for one that belongs to root",
+          trusted_ ? "" : ", or name a group that you share with its owner: 'trust_group: NAME'");
     }
     if (part.kind == PathPart::Kind::Link) return std::nullopt;
     if (is_above && (part.mode & S_ISVTX) != 0) return std::nullopt;
@@ -287,7 +296,8 @@ std::optional<Distrust> distrust(const PathFacts& facts, Wanted wanted,
   if (!facts.trouble.empty()) {
     const std::string at = facts.trouble_at.empty() ? "" : facts.trouble_at + " cannot be used: ";
     return Distrust{true, facts.trouble_at,
-                    at + facts.trouble + "; name a path whose every part is there or can be made", ""};
+                    at + facts.trouble + "; name a path whose every part is there or can be made",
+                    ""};
   }
   if (facts.is_whole && !facts.parts.empty()) {
     if (auto odd = distrust_of_kind(facts.parts.back(), wanted)) return odd;

@@ -20,6 +20,7 @@
 // too.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -62,8 +63,8 @@ struct Group {
 struct PathFacts {
   uid_t user{0};                ///< for whom
   std::vector<PathPart> parts;  ///< from / on, as the kernel passes them
-  bool is_whole{false};         ///< the last part is what the path names; else the rest is not there
-  std::string trouble;          ///< why nothing is known of what comes after the parts
+  bool is_whole{false};  ///< the last part is what the path names; else the rest is not there
+  std::string trouble;   ///< why nothing is known of what comes after the parts
   std::string trouble_at;
   std::map<uid_t, Account> accounts;  ///< of owners and of the user, as far as they are known
   std::map<gid_t, Group> groups;      ///< those that may write, and the trusted one
@@ -77,15 +78,35 @@ PathFacts walk_path(const std::string& path, uid_t user);
 /// was passed before.  Pure.
 void end_walk(PathFacts& facts, const std::string& at);
 
-/// Adds what an ACL says to a part: the bytes of `system.posix_acl_access` (acl(5)).  Pure.
-void add_acl(PathPart& part, std::string_view bytes);
+/// An entry of an ACL (acl(5)), as `system.posix_acl_access` has it.
+struct AclEntry {
+  enum Tag : std::uint16_t {
+    Owner = 1,
+    User = 2,
+    OwnGroup = 4,
+    NamedGroup = 8,
+    Mask = 16,
+    Others = 32
+  };
+  std::uint16_t tag;
+  std::uint16_t rights;  ///< 4 read, 2 write, 1 search; the mask is taken off already
+  std::uint32_t id;
+};
+/// Pure.
+std::vector<AclEntry> parse_acl(std::string_view bytes);
+/// Of what stands at a path, links followed; empty: it has none.
+std::vector<AclEntry> read_acl(const char* path);
+
+/// Adds what an ACL says to a part.  Pure.
+void add_acl(PathPart& part, const std::vector<AclEntry>& acl);
 
 enum class Wanted { Folder, File };
 
 struct Distrust {
   bool is_refusal{false};  ///< else it is used, and said
   std::string path;        ///< the part that is the cause
-  std::string text;  ///< a sentence: the path, its owner and mode, what another could do, what to do
+  std::string
+      text;  ///< a sentence: the path, its owner and mode, what another could do, what to do
   std::string group_hint;  ///< goes on with it where a group can be trusted by name
 };
 
