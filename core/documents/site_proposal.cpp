@@ -169,6 +169,7 @@ class Composer {
     if (site_.transport != "shared_fs" || !site_.transport_config.empty())
       line("transport", plugin(site_.transport, site_.transport_config));
     if (!site_.workspace.empty()) line("workspace", scalar(site_.workspace));
+    if (!site_.trust_group.empty()) line("trust_group", scalar(site_.trust_group));
     path_map();
     if (site_.link != plain.link) line("link", link_word(site_.link));
     if (!site_.interface.empty()) line("interface", quoted(site_.interface));

@@ -39,7 +39,7 @@ class Dropbox::Worker {
   Worker(DropboxOptions options, Workspace workspace, DropboxFolder folder, SubmitPort& submit_port)
       : options_(std::move(options)),
         watch_({.quiet = options_.quiet, .grace = options_.grace}),
-        flow_(options_, std::move(workspace), submit_port) {
+        flow_(options_, std::move(workspace), submit_port, [this] { events_.ring(); }) {
     use(std::move(folder));
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
@@ -72,6 +72,7 @@ class Dropbox::Worker {
       const auto news = events_.wait(time_to_wait(next_look));
       for (const auto& change : news.changes) look_at(change.name, change.closed);
       if (news.look_at_all) next_look = forward_clock();
+      flow_.go_on();
       tell_ends();
     }
   }
@@ -80,9 +81,14 @@ class Dropbox::Worker {
     return options_.most_active - std::min(options_.most_active, flow_.active());
   }
 
+  JobWatch::RoomOf room_of() const {
+    return [this](std::uint32_t owner) { return flow_.room_of(owner); };
+  }
+
   Duration time_to_wait(Time next_look) const {
     Time until = next_look;
-    if (const auto due = watch_.next_due(); due && room() > 0) until = std::min(until, *due);
+    if (const auto due = watch_.next_due(room_of()); due && room() > 0)
+      until = std::min(until, *due);
     return std::max(Duration{0}, until - forward_clock());
   }
 
@@ -140,8 +146,10 @@ class Dropbox::Worker {
   }
 
   void take_due(const std::stop_token& stop) {
-    for (const std::string& name : watch_.due(forward_clock(), std::min(kBatch, room()))) {
-      // Staging a job may take long; ends and the program's end do not wait for the whole batch.
+    for (const std::string& name :
+         watch_.due(forward_clock(), std::min(kBatch, room()), room_of())) {
+      // Ends and the program's end do not wait for the whole batch.
+      flow_.go_on();
       tell_ends();
       if (stop.stop_requested()) return;
       const auto content = flow_.folder().read(name, kLargestJob);

@@ -32,10 +32,13 @@ struct DropboxOptions {
   std::vector<std::string>
       templates;  ///< folders of `SCRIPT.template`; a script found in none is a tool
   std::map<std::string, std::string>
-      variables;  ///< for templates; what a job of our own user gives goes over them
+      variables;            ///< for templates; what a job of our own user gives goes over them
   std::string trust_group;  ///< its members may write templates and the workspace
   std::function<void(const std::string&)> warn;  ///< called on the drop box's thread
-  std::size_t most_active{1000};                 ///< further jobs stay `X.job` until one ends
+  /// Further jobs stay `X.job` until one ends: of all, and of one user.
+  std::size_t most_active{20'000};
+  std::size_t most_active_of_one{1000};
+  std::uint64_t input_limit{std::uint64_t{1} << 40};  ///< bytes of the inputs of one job
   Duration quiet{
       std::chrono::seconds{2}};  ///< a file without news of its closing is whole after this
   Duration grace{std::chrono::seconds{30}};  ///< a file that makes no sense is refused after this

@@ -46,6 +46,7 @@ FileStamp stamp_of(const struct stat& status) {
                    .size = status.st_size,
                    .owner = status.st_uid,
                    .mode = status.st_mode,
+                   .group = status.st_gid,
                    .links = status.st_nlink};
 }
 
@@ -125,11 +126,23 @@ Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
   return content;
 }
 
-Result<Fd> DropboxFolder::put(const std::string& name, std::string_view text) const {
+Readers readers_of(const FileStamp& job) {
+  return {.mode = job.mode, .group = job.group};
+}
+
+Result<Fd> DropboxFolder::put(const std::string& name, std::string_view text,
+                              const Readers& readers) const {
   Fd file;
   errno = replace_file(directory_.get(), name, text,
-                       {.mode = 0644, .against_umask = true, .hidden = true}, &file);
+                       {.mode = 0600, .against_umask = true, .hidden = true}, &file);
   if (errno != 0) return errno_error("cannot write " + show_text(name, 120));
+  // A group that all may be in reads nothing that others, and so all groups, may not.
+  const bool all_read = (readers.mode & S_IRGRP) && (readers.mode & S_IROTH);
+  const bool group_reads =
+      (readers.mode & S_IRGRP) && ::fchown(file.get(), static_cast<uid_t>(-1), readers.group) == 0;
+  const mode_t mode = all_read ? 0644 : group_reads ? 0640 : 0600;
+  if (mode != 0600 && ::fchmod(file.get(), mode) != 0)
+    return errno_error("cannot write " + show_text(name, 120));
   ::fsync(directory_.get());
   return file;
 }

@@ -24,6 +24,13 @@ inline constexpr std::string_view kJobEnding = ".job";
 inline constexpr std::string_view kSubmittedEnding = ".job.submitted";
 inline constexpr std::string_view kFinishedEnding = ".job.finished";
 
+/// Who may read what is written for a job: nobody who could not read the job.
+struct Readers {
+  std::uint32_t mode{0600};  ///< of the job
+  std::uint32_t group{UINT32_MAX};
+};
+Readers readers_of(const FileStamp& job);
+
 /// All calls block on the file system.  Links are never followed.
 class DropboxFolder {
  public:
@@ -48,7 +55,7 @@ class DropboxFolder {
   /// Only regular files of at most `most` bytes.
   Result<Content> read(const std::string& name, std::size_t most) const;
   /// Writes it aside and renames it to `name`; it is on disk when this returns.  The file.
-  Result<Fd> put(const std::string& name, std::string_view text) const;
+  Result<Fd> put(const std::string& name, std::string_view text, const Readers& readers) const;
   /// May be undone by a power failure; no step of a job rests on it being on disk.
   Result<void> rename(const std::string& from, const std::string& to) const;
   /// Renames it to `to`, or where that is taken to `to` and a number.  The new name.

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -74,13 +74,25 @@ Result<void> JobFlow::begin(Active& active, bool is_resumed) {
     return rejected(fmt::format("its folder {} is not in the workspace of this drop box",
                                 show_text(active.job.workspace, 300)));
   }
-  auto task = task_of(active, job, is_resumed);
-  if (!task) return task.error();
-  submit_port_.submit(std::move(*task));
+  active.is_on_lane = true;
+  on_lane(active.job.owner, [this, active, job, is_resumed] {
+    return [this, key = active.job.key,
+            prepared = std::make_shared<Prepared>(prepare(active, job, is_resumed))] {
+      begun(key, std::move(*prepared));
+    };
+  });
   return {};
 }
 
-Result<DropboxTask> JobFlow::task_of(Active& active, const JobFile& job, bool is_resumed) {
+JobFlow::Prepared JobFlow::prepare(const Active& active, const JobFile& job,
+                                   bool is_resumed) const {
+  Prepared prepared{.task = DropboxTask{}, .is_tool = active.is_tool, .warnings = {}};
+  prepared.task = task_of(active, job, is_resumed, prepared);
+  return prepared;
+}
+
+Result<DropboxTask> JobFlow::task_of(const Active& active, const JobFile& job, bool is_resumed,
+                                     Prepared& prepared) const {
   const std::string& folder = active.job.workspace;
   if (!is_word(job.script)) {
     return rejected(
@@ -96,20 +108,20 @@ Result<DropboxTask> JobFlow::task_of(Active& active, const JobFile& job, bool is
     task.work = std::vector<std::string>{folder + "/" + kScript};
     return task;
   }
-  active.is_tool = is_resumed && exists(folder + "/" + kToolMark);
-  const bool is_known_to_the_engine = active.is_tool;
+  prepared.is_tool = is_resumed && exists(folder + "/" + kToolMark);
+  const bool is_known_to_the_engine = prepared.is_tool;
   if (!is_known_to_the_engine) {
     auto text = find_template(options_.templates, job.script, options_.trust_group);
     if (!text) return text.error();
     if (const auto checked = check_paths(active, job); !checked) return checked.error();
     if (const auto made = workspace_.make(folder); !made) return made.error();
     if (*text) {
-      auto command = stage(active, job, **text);
+      auto command = stage(active, job, **text, prepared);
       if (!command) return command.error();
       task.work = std::move(*command);
       return task;
     }
-    active.is_tool = true;
+    prepared.is_tool = true;
     if (active.job.owner != ::geteuid()) {
       return rejected(fmt::format(
           "there is no template '{}', and a job file of user {} may name templates only (the "
@@ -132,8 +144,7 @@ Result<void> JobFlow::check_paths(const Active& active, const JobFile& job) cons
   for (const auto& [key, path] : job.outputs) {
     outputs.push_back({.key = key, .staged = {}, .destination = path});
     for (const auto& [input, source] : job.inputs) {
-      std::error_code unknown;
-      if (path == source || std::filesystem::equivalent(path, source, unknown)) {
+      if (are_same_file(path, source, active.job.owner)) {
         return rejected(fmt::format("output '{}' and input '{}' are the same file: {}", key, input,
                                     show_text(path, 300)));
       }
@@ -143,7 +154,7 @@ Result<void> JobFlow::check_paths(const Active& active, const JobFile& job) cons
 }
 
 Result<std::vector<std::string>> JobFlow::stage(const Active& active, const JobFile& job,
-                                                const std::string& text) {
+                                                const std::string& text, Prepared& prepared) const {
   if (active.job.owner != ::geteuid()) {
     if (const auto name = reserved_name(options_.variables, job)) {
       return rejected(fmt::format(
@@ -157,7 +168,7 @@ Result<std::vector<std::string>> JobFlow::stage(const Active& active, const JobF
     RenderedTemplate rendered =
         render_template(text, template_values(options_.variables, job, active.job));
     for (const std::string& name : rendered.unknown) {
-      warn(fmt::format(
+      prepared.warnings.push_back(fmt::format(
           "{}: template '{}' uses <<{}>>, which the job does not give; it is left as it is",
           show_text(active.name), job.script, name));
     }
@@ -165,17 +176,19 @@ Result<std::vector<std::string>> JobFlow::stage(const Active& active, const JobF
   } catch (const std::invalid_argument& e) {
     return rejected(fmt::format("template '{}': {}", job.script, e.what()));
   }
+  std::uint64_t room = options_.input_limit;
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     const auto done =
-        stage_input(job.inputs[i].second, active.job.inputs[i].second, active.job.owner);
+        stage_input(job.inputs[i].second, active.job.inputs[i].second, active.job.owner, room);
     if (!done) return done.error();
+    room -= *done;
   }
   if (const auto written = write_script(active.job.workspace, kScript, script); !written)
     return written.error();
   return command_of(active.job.workspace + "/" + kScript, script);
 }
 
-Result<ToolCall> JobFlow::call_of(const Active& active, const JobFile& job, bool is_resumed) {
+Result<ToolCall> JobFlow::call_of(const Active& active, const JobFile& job, bool is_resumed) const {
   ToolCall call{.tool = job.script,
                 .parameters = {job.args.begin(), job.args.end()},
                 .inputs = {},

@@ -5,10 +5,12 @@
 #include "documents/yaml.hpp"
 #include "dropbox/stage_inputs.hpp"
 #include "dropbox/staged_names.hpp"
+#include "dropbox/user_rights.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace hpcbatch {
@@ -18,6 +20,7 @@ constexpr std::size_t kLargestSubmitted = std::size_t{16} << 20;
 constexpr std::string_view kSubmitted = ".submitted";
 constexpr std::string_view kFinished = ".finished";
 constexpr std::string_view kIgnored = ".ignored";
+constexpr const char* kCancelled = "Cancelled: its .submitted file was removed";
 
 std::string with(const std::string& name, std::string_view ending) {
   return name + std::string(ending);
@@ -35,10 +38,15 @@ JobResult error_result(std::string message) {
 }
 
 /// The superuser's documents become the submitter's, who may then remove them where that is his
-/// right.  By the file itself: another may stand at its name.
+/// right; of another engine he may read it.  By the file itself: another may stand at its name.
 void give(const Fd& document, std::uint32_t owner) {
-  if (::geteuid() == 0 && owner != 0)
-    (void)!::fchown(document.get(), owner, static_cast<gid_t>(-1));  // it is readable in any case
+  const uid_t us = ::geteuid();
+  if (owner == us || owner == 0) return;
+  if (us == 0) {
+    (void)!::fchown(document.get(), owner, static_cast<gid_t>(-1));
+  } else {
+    let_read(document.get(), owner);
+  }
 }
 
 JobFile::Map staged(const JobFile::Map& files, const std::string& folder) {
@@ -89,8 +97,8 @@ Result<void> JobFlow::set_aside(const std::string& name, std::string_view why) {
   return {};
 }
 
-Result<Fd> JobFlow::put(const std::string& name, const std::string& text) {
-  auto file = folder_->put(name, text);
+Result<Fd> JobFlow::put(const std::string& name, const std::string& text, const Readers& readers) {
+  auto file = folder_->put(name, text, readers);
   if (!file) return file;
   if (const auto stamp = stamp_of(*file)) known_.add(*stamp);
   return file;
@@ -132,6 +140,7 @@ JobFlow::Taking JobFlow::take(const std::string& name, const DropboxFolder::Cont
   active.job.key = job_key(name, content.stamp.inode, content.stamp.changed_ns, content.text);
   active.job.workspace = workspace_.name_folder(content.stamp.inode, wall_clock());
   active.job.owner = owner;
+  active.readers = readers_of(content.stamp);
   active.job.inputs = staged(job.inputs, active.job.workspace + "/input");
   active.job.outputs = staged(job.outputs, active.job.workspace + "/output");
 
@@ -143,7 +152,8 @@ JobFlow::Taking JobFlow::take(const std::string& name, const DropboxFolder::Cont
   // The rename takes the job: it is allowed or refused before anything else has happened.
   const std::string submitted = with(name, kSubmitted);
   const auto moved = folder_->rename(name, submitted);
-  if (const auto written = moved ? put(submitted, document) : moved.error(); !written) {
+  if (const auto written = moved ? put(submitted, document, active.readers) : moved.error();
+      !written) {
     workspace_.forget_taken(active.job.workspace);
     if (!moved) return {Taken::Later, moved.error().text};
     if (const auto back = folder_->rename(submitted, name); !back) warn(back.error().text);
@@ -162,9 +172,54 @@ void JobFlow::add(Active active, bool is_resumed) {
   active.seen_in = generation_;
   const std::string key = active.job.key;
   key_of_[active.name] = key;
+  if (!active_.contains(key)) ++active_of_[active.job.owner];
   Active& kept = active_.insert_or_assign(key, std::move(active)).first->second;
   if (const auto begun = begin(kept, is_resumed); !begun)
     deliver(kept, error_result(begun.error().text));
+}
+
+std::size_t JobFlow::room_of(std::uint32_t owner) const {
+  const auto at = active_of_.find(owner);
+  const std::size_t his = at == active_of_.end() ? 0 : at->second;
+  return options_.most_active_of_one - std::min(options_.most_active_of_one, his);
+}
+
+void JobFlow::on_lane(std::uint32_t owner, std::function<std::function<void()>()> work) {
+  lanes_.post(owner, [this, work = std::move(work)] {
+    if (ends_) return;
+    auto then = work();
+    {
+      const std::lock_guard lock(mutex_);
+      done_.push_back(std::move(then));
+    }
+    ring_();
+  });
+}
+
+void JobFlow::go_on() {
+  std::vector<std::function<void()>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    done.swap(done_);
+  }
+  for (const auto& then : done) then();
+}
+
+void JobFlow::begun(const std::string& key, Prepared prepared) {
+  Active& active = active_.at(key);
+  active.is_tool = prepared.is_tool;
+  for (const std::string& text : prepared.warnings) warn(text);
+  look_after(active.name);
+  active.is_on_lane = false;
+  if (active.cancelled) return deliver(active, error_result(kCancelled));
+  if (!prepared.task) return deliver(active, error_result(prepared.task.error().text));
+  submit_port_.submit(std::move(*prepared.task));
+}
+
+void JobFlow::published(const std::string& key, JobResult result) {
+  Active& active = active_.at(key);
+  active.is_on_lane = false;
+  deliver(active, std::move(result));
 }
 
 void JobFlow::refuse(const std::string& name, const std::string& why, bool is_told) {
@@ -191,7 +246,8 @@ void JobFlow::refuse(const std::string& name, const std::string& why, bool is_to
   // again and again.
   if (const auto removed = folder_->remove(name); !removed) return warn(removed.error().text);
   const std::string finished = with(name, kFinished);
-  const auto written = put(finished, refused_document(document, result, stamp->owner));
+  const auto written =
+      put(finished, refused_document(document, result, stamp->owner), readers_of(*stamp));
   if (!written) return warn(written.error().text);
   give(*written, stamp->owner);
 }
@@ -205,7 +261,8 @@ void JobFlow::look_after(const std::string& name) {
   } else if (active.seen_in == generation_ && !active.cancelled &&
              folder_->is_still(options_.directory)) {
     active.cancelled = true;
-    submit_port_.cancel(active.job.key);
+    // What is being prepared is no task yet, and what is being published has ended.
+    if (!active.is_on_lane) submit_port_.cancel(active.job.key);
   }
 }
 
@@ -217,9 +274,13 @@ void JobFlow::look_after_all() {
 
 void JobFlow::ended(const DropboxTaskEnd& end) {
   const auto at = active_.find(end.key);
-  if (at == active_.end() || at->second.undelivered) return;
-  look_after(at->second.name);
-  deliver(at->second, result_of(at->second, end));
+  if (at == active_.end() || at->second.undelivered || at->second.is_on_lane) return;
+  Active& active = at->second;
+  look_after(active.name);
+  active.is_on_lane = true;
+  on_lane(active.job.owner, [this, active, end] {
+    return [this, key = end.key, result = result_of(active, end)] { published(key, result); };
+  });
 }
 
 JobResult JobFlow::result_of(const Active& active, const DropboxTaskEnd& end) const {
@@ -230,7 +291,7 @@ JobResult JobFlow::result_of(const Active& active, const DropboxTaskEnd& end) co
   result.end = end.end.value_or(wall_clock());
   result.start = end.start.value_or(result.end);
   if (active.cancelled) {
-    result.message = "Cancelled: its .submitted file was removed";
+    result.message = kCancelled;
   } else if (!end.failure) {
     result.message = end.message;
   } else if (*end.failure == Failure::Ok && end.exit_code == 0) {
@@ -276,7 +337,8 @@ bool JobFlow::write_result(Active& active) {
   // The result goes into the old name first, so that one rename makes it seen and no crash leaves
   // both.
   const std::string submitted = with(active.name, kSubmitted);
-  const auto written = put(submitted, finished_document(active.job, *active.undelivered));
+  const auto written =
+      put(submitted, finished_document(active.job, *active.undelivered), active.readers);
   const auto moved =
       written ? folder_->rename(submitted, with(active.name, kFinished)) : written.error();
   if (!moved) {
@@ -285,8 +347,11 @@ bool JobFlow::write_result(Active& active) {
   }
   give(*written, active.job.owner);
   workspace_.forget_taken(active.job.workspace);
-  workspace_.remove(active.job.workspace);
+  // It may hold a million files, and goes at the drop box's end too.
+  lanes_.post(active.job.owner,
+              [this, folder = active.job.workspace] { workspace_.remove(folder); });
   const std::string key = active.job.key;
+  if (--active_of_[active.job.owner] == 0) active_of_.erase(active.job.owner);
   key_of_.erase(active.name);
   active_.erase(key);
   return true;

@@ -52,6 +52,7 @@ void JobFlow::resume(const std::string& name) {
   Active active;
   active.name = name;
   active.job = std::move(*job);
+  active.readers = readers_of(content->stamp);
   add(std::move(active), true);
 }
 

@@ -34,7 +34,7 @@ Time JobWatch::due_at(const File& file) const {
   return file.closed ? file.changed : file.changed + patience_.quiet;
 }
 
-std::vector<std::string> JobWatch::due(Time now, std::size_t most) const {
+std::vector<std::string> JobWatch::due(Time now, std::size_t most, const RoomOf& room_of) const {
   struct Turn {
     Time first_seen;
     const std::string* name;
@@ -46,6 +46,7 @@ std::vector<std::string> JobWatch::due(Time now, std::size_t most) const {
   for (auto& [owner, turns] : by_owner) {
     std::stable_sort(turns.begin(), turns.end(),
                      [](const Turn& a, const Turn& b) { return a.first_seen < b.first_seen; });
+    if (room_of) turns.resize(std::min(turns.size(), room_of(owner)));
   }
   std::vector<std::string> names;
   for (std::size_t turn = 0; names.size() < most; ++turn) {
@@ -64,9 +65,10 @@ JobWatch::Verdict JobWatch::not_yet(const std::string& name, Time now) {
   return now >= file.changed + patience_.grace ? Verdict::Refuse : Verdict::Wait;
 }
 
-std::optional<Time> JobWatch::next_due() const {
+std::optional<Time> JobWatch::next_due(const RoomOf& room_of) const {
   std::optional<Time> next;
   for (const auto& [name, file] : files_) {
+    if (room_of && room_of(file.stamp.owner) == 0) continue;
     const Time at = due_at(file);
     if (!next || at < *next) next = at;
   }

@@ -4,6 +4,7 @@
 #include "model/time.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ struct FileStamp {
   std::int64_t size{0};
   std::uint32_t owner{0};
   std::uint32_t mode{0};
+  std::uint32_t group{0};
   std::uint64_t links{1};
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
@@ -48,13 +50,15 @@ class JobWatch {
   void forget(const std::string& name);
   /// Forgets all that are not among `names` (sorted).
   void keep_only(const std::vector<std::string>& names);
+  /// How many more files of an owner may be taken; none given: as many as he has.
+  using RoomOf = std::function<std::size_t(std::uint32_t owner)>;
   /// At most `most` names to be read now, the owners of the files taking turns, each one's oldest
   /// first.
-  std::vector<std::string> due(Time now, std::size_t most) const;
+  std::vector<std::string> due(Time now, std::size_t most, const RoomOf& room_of = {}) const;
   /// It was read and is no whole job.  To be told with what was seen last.
   Verdict not_yet(const std::string& name, Time now);
   /// When something becomes due without a further event.
-  std::optional<Time> next_due() const;
+  std::optional<Time> next_due(const RoomOf& room_of = {}) const;
   std::size_t size() const { return files_.size(); }
 
  private:

@@ -154,6 +154,22 @@ TEST(Configuration, ReadsEverything) {
                                              {{"containers", "/srv/sif"}}}));
 }
 
+TEST(Configuration, ATrustedGroupIsTheSitesOwnOrElseThatOfAll) {
+  const Configuration c = parse_configuration(
+      "trust_group: lab\nsites:\n"
+      "  - {name: a, scheduler: slurm, workspace: /w, trust_group: proj}\n"
+      "  - {name: b, scheduler: slurm, workspace: /v}\n"
+      "dropboxes:\n  - {directory: /d, input_limit: 2G, jobs_limit: 3}\n  - {directory: /e}\n",
+      "c.yaml");
+  EXPECT_EQ(c.trust_group, "lab");
+  EXPECT_EQ(c.sites[0].trust_group, "proj");
+  EXPECT_EQ(c.sites[1].trust_group, "lab");
+  EXPECT_EQ(c.dropboxes[0].trust_group, "lab");
+  EXPECT_EQ(c.dropboxes[0].input_limit, std::uint64_t{2} << 30);
+  EXPECT_EQ(c.dropboxes[0].jobs_limit, 3U);
+  EXPECT_EQ(c.dropboxes[1].jobs_limit, 1000U);
+}
+
 TEST(Configuration, AnEmptyFileIsOne) {
   EXPECT_TRUE(parse_configuration("", "c.yaml").sites.empty());
 }

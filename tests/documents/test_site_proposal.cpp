@@ -96,6 +96,7 @@ TEST(SiteProposal, KeepsWhatTheEntrySays) {
       "host: login.example.org\nenvironment:\n  SLURM_CONF: \"/a b/slurm.conf\"\noptions: [x, \"y: "
       "z\"]\n";
   now.workspace = "/scratch/my \"own\"";
+  now.trust_group = "a: group";
   now.path_map = {{"/home", "/gpfs/home"}};
   now.link = LinkKind::Relay;
   now.interface = "10.0.0.5";

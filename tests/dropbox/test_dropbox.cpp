@@ -418,12 +418,74 @@ TEST_F(DropboxTest, OnlySoManyAtOnce) {
   }
 }
 
+TEST_F(DropboxTest, OneUsersManyJobsLeaveRoomForAnothers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
+  options.most_active_of_one = 1;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  folder.make("his");
+  ASSERT_EQ(::chown((folder / "his").c_str(), 12345, 12345), 0);
+  start();
+  for (const char* name : {"a.job", "b.job", "c.job"}) drop(name, job("copy", name));
+  const DropboxTask first = port.next_task();
+  std::string text = job();
+  text.replace(text.find("data/out.tsv"), 12, "his/out.tsv");
+  folder.write("box/x.new", text);
+  ASSERT_EQ(::chown((folder / "box/x.new").c_str(), 12345, 12345), 0);
+  std::filesystem::rename(folder / "box/x.new", folder / "box/z.job");
+  const DropboxTask his = port.next_task();
+  EXPECT_EQ(his.name, "z.job");
+  EXPECT_TRUE(port.is_quiet()) << "the others wait";
+  run(his);
+  EXPECT_EQ(finished("z.job").find("job")->find("status")->text, "ok");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "his/out.tsv").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 12345U);
+  run(first);
+  run(port.next_task());
+  run(port.next_task());
+  for (const char* name : {"a.job", "b.job", "c.job"}) finished(name);
+}
+
+TEST_F(DropboxTest, AJobsDocumentsHaveNoMoreReadersThanItself) {
+  start();
+  const auto mode_of = [&](const std::string& name) {
+    struct stat status {};
+    EXPECT_EQ(::stat((folder / ("box/" + name)).c_str(), &status), 0) << name;
+    return status.st_mode & 0777U;
+  };
+  for (const mode_t mode : {0600U, 0400U, 0640U, 0604U, 0644U}) {
+    const mode_t wanted = mode == 0644U || mode == 0640U ? mode : 0600U;
+    folder.write("box/x.new", job());
+    ASSERT_EQ(::chmod((folder / "box/x.new").c_str(), mode), 0);
+    std::filesystem::rename(folder / "box/x.new", folder / "box/x.job");
+    const DropboxTask task = port.next_task();
+    EXPECT_EQ(mode_of("x.job.submitted"), wanted) << mode;
+    run(task);
+    finished("x.job");
+    EXPECT_EQ(mode_of("x.job.finished"), wanted) << mode;
+    std::filesystem::remove(folder / "box/x.job.finished");
+  }
+  folder.write("box/y.new", "- no job\n");
+  ASSERT_EQ(::chmod((folder / "box/y.new").c_str(), 0600), 0);
+  std::filesystem::rename(folder / "box/y.new", folder / "box/y.job");
+  finished("y.job");
+  EXPECT_EQ(mode_of("y.job.finished"), 0600U);
+}
+
+TEST_F(DropboxTest, InputsHaveALimit) {
+  options.input_limit = 4;
+  start();
+  drop("x.job", job());
+  EXPECT_THAT(finished("x.job").find("job")->find("message")->text, HasSubstr("input_too_large"));
+}
+
 TEST_F(DropboxTest, AnotherUsersJobMayNotNameATool) {
   if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
   start();
   folder.write("box/x.new", job("segmenter"));
   ASSERT_EQ(::chown((folder / "box/x.new").c_str(), 12345, 12345), 0);
   ASSERT_EQ(::chown((folder / "data").c_str(), 12345, 12345), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   std::filesystem::rename(folder / "box/x.new", folder / "box/x.job");
   EXPECT_THAT(finished("x.job").find("job")->find("message")->text,
               HasSubstr("may name templates only"));

@@ -98,6 +98,7 @@ TEST_F(PublishTest, AllowedFoldersAreComparedWithoutLinks) {
 
 TEST_F(PublishTest, AnotherUsersFolderIsRefused) {
   rights.owner = ::geteuid() + 1;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   EXPECT_THAT(refusal({output("a", "out/a.tsv")}), HasSubstr("belongs to user"));
   EXPECT_EQ(files_in_out(), 0U);
 }
@@ -105,11 +106,36 @@ TEST_F(PublishTest, AnotherUsersFolderIsRefused) {
 TEST_F(PublishTest, TheSuperuserGivesTheFileToTheOwner) {
   if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can give files away";
   rights.owner = 12345;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   ASSERT_EQ(::chown((folder / "out").c_str(), 12345, 12345), 0);
   EXPECT_EQ(refusal({output("a", "out/a.tsv")}), "published");
   struct stat status {};
   ASSERT_EQ(::stat((folder / "out/a.tsv").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, 12345U);
+}
+
+TEST_F(PublishTest, TheKernelSaysWhereTheSubmitterMayWrite) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can be another";
+  rights.owner = 12345;
+  ASSERT_EQ(::chown((folder / "out").c_str(), 12345, 12345), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0700), 0);
+  EXPECT_THAT(refusal({output("a", "out/a.tsv")}), HasSubstr("Permission denied"))
+      << "his own folder, where he cannot go";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((folder / "out").c_str(), 0555), 0);
+  EXPECT_THAT(refusal({output("a", "out/a.tsv")}), HasSubstr("user 12345 cannot write its folder"));
+  ASSERT_EQ(::chmod((folder / "out").c_str(), 0300), 0);
+  EXPECT_EQ(refusal({output("a", "out/a.tsv")}), "published") << "he need not be able to list it";
+  EXPECT_EQ(files_in_out(), 1U);
+}
+
+TEST_F(PublishTest, HolesStayHoles) {
+  std::filesystem::resize_file(folder / "staged/a", std::uintmax_t{3} << 30);
+  ASSERT_EQ(refusal({output("a", "out/a.tsv")}), "published");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "out/a.tsv").c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, off_t{3} << 30);
+  EXPECT_LT(status.st_blocks, 1'000);
 }
 
 TEST_F(PublishTest, AnothersResultStays) {
