@@ -3,7 +3,17 @@
 #include "sites/attempts.hpp"
 #include "wire/log_pack.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
 namespace hpcbatch {
+
+bool lies_in_workspace(const std::string& file) {
+  const std::filesystem::path path(file);
+  return path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end();
+}
 
 void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,
               std::uint64_t from, std::size_t limit,
@@ -11,6 +21,13 @@ void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, s
   const std::uint64_t last = stream == 2 ? log.last_err : log.last_out;
   const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
   if (log.file.empty() || last == 0 || from >= size) return answer(std::string{});
+  // What a store holds may be from before pilots were held to their own logs.
+  if (!lies_in_workspace(log.file)) {
+    return answer(Error{Error::Kind::Rejected,
+                        fmt::format("its pilot said that its output lies in '{}', which is outside "
+                                    "the workspace",
+                                    log.file)});
+  }
   auto found = std::make_shared<Result<std::string>>(Error{Error::Kind::Transient, "no answer"});
   site.with_transport(
       [found, attempt, stream, last, from, limit, path = site.site().workspace + "/" + log.file](

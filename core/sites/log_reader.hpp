@@ -12,6 +12,9 @@
 
 namespace hpcbatch {
 
+/// Whether a log's name, which a pilot said, leads to a file in the workspace.
+bool lies_in_workspace(const std::string& file);
+
 /// Up to `limit` bytes of a stream (1 stdout, 2 stderr) from its offset `from`, none behind its
 /// end; answers on the loop.  The file is read on the site's lane.
 void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,

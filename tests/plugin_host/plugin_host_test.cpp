@@ -159,8 +159,8 @@ TEST_F(PluginFolderTest, AFileThatOthersCanWriteIsRefusedUnread) {
 
 TEST_F(PluginFolderTest, AFileThatItsGroupCanWriteIsRefused) {
   share(plugin());
-  EXPECT_THAT(answer(),
-              AllOf(HasSubstr("its group"), HasSubstr("chmod go-w " + plugin().string())));
+  EXPECT_THAT(answer(), AllOf(HasSubstr("the members of group"),
+                              HasSubstr("chmod go-w " + plugin().string())));
 }
 
 TEST_F(PluginFolderTest, TheGroupOfItsOwnerAloneMayWrite) {
@@ -178,12 +178,14 @@ TEST_F(PluginFolderTest, TheGroupOfItsOwnerAloneMayWrite) {
 
 TEST_F(PluginFolderTest, ADirectoryThatOthersCanWriteIsRefused) {
   ::chmod((root_ / "tools").c_str(), 0777);
-  EXPECT_THAT(answer(), AllOf(HasSubstr((root_ / "tools").string() + " (of"), HasSubstr("everybody")));
+  EXPECT_THAT(answer(),
+              AllOf(HasSubstr((root_ / "tools").string() + " (of"), HasSubstr("everybody")));
 }
 
 TEST_F(PluginFolderTest, AFolderAboveThatOthersCanWriteIsRefused) {
   ::chmod(root_.c_str(), 0777);
-  EXPECT_THAT(answer(), AllOf(HasSubstr(root_.string() + " (of"), HasSubstr("chmod o-w " + root_.string())));
+  EXPECT_THAT(answer(),
+              AllOf(HasSubstr(root_.string() + " (of"), HasSubstr("chmod o-w " + root_.string())));
   ::chmod(root_.c_str(), 01777);  // as /tmp: nobody renames what is another's
   EXPECT_EQ(answer(), "accepted");
 }

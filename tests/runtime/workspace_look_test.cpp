@@ -1,6 +1,7 @@
 // What a real shell finds of a workspace, for the guard of trusted paths.
-#include "../posix/trusted_path_cases.hpp"
 #include "sites/workspace_look.hpp"
+#include "../posix/trusted_path_cases.hpp"
+#include "sites/log_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -79,8 +80,8 @@ TEST(WorkspaceCases, AShellFindsWhatTheGuardFindsItself) {
     if (TrustedPathCases::wanted(one) == Wanted::File) continue;
     const TrustedBase base;
     table.lay_out(one, base.path());
-    auto finding = read_workspace(run_here(look_at_workspace(
-        base.path() + "/" + std::string(one.at("path").as_string()), "")));
+    auto finding = read_workspace(run_here(
+        look_at_workspace(base.path() + "/" + std::string(one.at("path").as_string()), "")));
     ASSERT_TRUE(finding) << one.at("name");
     PathFacts& facts = finding->paths.front();
     facts.user = table.user("self");
@@ -104,8 +105,7 @@ TEST(WorkspaceCases, AccountsAndGroupsAreAskedForThere) {
 TEST_F(WorkspaceLook, ANameThatHoldsLinesIsRefused) {
   const std::string name = "/a\npart 41ed 0 0 x\nwhole x\nlooked";
   folder(name, 0777);
-  const auto finding =
-      read_workspace(run_here(look_at_workspace(workspace_ + name, "")));
+  const auto finding = read_workspace(run_here(look_at_workspace(workspace_ + name, "")));
   ASSERT_TRUE(finding);
   EXPECT_TRUE(distrust(*finding, "")->is_refusal);
 }
@@ -129,9 +129,18 @@ TEST_F(WorkspaceLook, AFileSystemInMemoryIsTheSameAfterItsMachinesStart) {
   EXPECT_TRUE(refusal_of_bare({{}, true, "tmpfs 12"}, "ext2/ext3 12", "/w"));
 }
 
+TEST(LogsOfAWorkspace, ANameThatLeadsOutIsRefused) {
+  EXPECT_TRUE(lies_in_workspace("logs/habcde123456789.2.aa.log"));
+  EXPECT_TRUE(lies_in_workspace("logs/a..b.log"));
+  for (const char* file : {"../secret", "logs/../../secret", "logs/..", "..", "/etc/shadow"})
+    EXPECT_FALSE(lies_in_workspace(file)) << file;
+}
+
 TEST(WorkspaceAnswer, AnAnswerThatWasCutOffSaysNothing) {
-  EXPECT_FALSE(read_workspace(
-      {.exit_code = 0, .timed_out = true, .standard_output = "look\npart 41ed 0 0 /\n", .standard_error = {}}));
+  EXPECT_FALSE(read_workspace({.exit_code = 0,
+                               .timed_out = true,
+                               .standard_output = "look\npart 41ed 0 0 /\n",
+                               .standard_error = {}}));
   EXPECT_FALSE(read_workspace({}));
 }
 
