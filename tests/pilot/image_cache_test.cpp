@@ -1,6 +1,5 @@
-// Images kept for a site, with programs that only seem to pull; and layers unpacked by the real tar.
+// Images kept for a site, with programs that only seem to pull.
 #include "pilot/processes/image_cache.hpp"
-#include "pilot/processes/oci_layout.hpp"
 #include "pilot/processes/pull_lock.hpp"
 
 #include <gmock/gmock.h>
@@ -15,8 +14,6 @@
 
 namespace hpcbatch::pilot {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kPodman = R"(#!/bin/sh
 echo "$1" >> "$CALLS"
@@ -111,33 +108,6 @@ TEST_F(ImageCacheTest, ALockIsTakenFromWhoGivesNoSignOfLife) {
   PullLock nowhere(root + "/none/lock");
   EXPECT_FALSE(nowhere.take());
   EXPECT_EQ(errno, ENOENT);
-}
-
-TEST_F(ImageCacheTest, LayersTakeAwayWhatIsBelowThemAndNothingElse) {
-  shell("cd " + root +
-        " && mkdir -p 1/kept 1/emptied 2/emptied out layout/blobs/sha256 && touch 1/gone 1/kept/a "
-        "1/kept/b 1/emptied/old out/safe && ln -s " +
-        root +
-        "/out 1/away && touch 2/.wh.gone 2/kept.new 2/emptied/.wh..wh..opq 2/emptied/new && mkdir "
-        "2/kept && touch 2/kept/.wh.b && tar -C 1 -cf layout/blobs/sha256/one . && tar -C 2 -czf "
-        "layout/blobs/sha256/two . && mkdir -p 3/away && touch 3/away/.wh.safe && tar -C 3 -cf "
-        "layout/blobs/sha256/three away/.wh.safe");
-  write("layout/index.json", R"({"manifests": [{"digest": "sha256:m"}]})");
-  write("layout/blobs/sha256/m",
-        R"({"config": {"digest": "sha256:c"}, "layers": [{"digest": "sha256:one"},
-            {"digest": "sha256:two"}, {"digest": "sha256:three"}]})");
-  write("layout/blobs/sha256/c", R"({"config": {"Env": ["A=b c", "PATH=/x"]}})");
-  ASSERT_EQ(unpack_layout(root + "/layout", "", root + "/tree"), "");
-  for (const char* name :
-       {"tree/kept/a", "tree/kept.new", "tree/emptied/new", "out/safe", "tree/tmp", "tree/proc"})
-    EXPECT_TRUE(is_there(name)) << name;
-  for (const char* name : {"tree/gone", "tree/kept/b", "tree/emptied/old", "tree/.wh.gone"})
-    EXPECT_FALSE(is_there(name)) << name;
-  EXPECT_EQ(contents("tree/ch/environment"), "A=b c\nPATH=/x\n");
-  EXPECT_THAT(unpack_layout(root + "/layout", "other", root + "/tree2"),
-              HasSubstr("has no image 'other'"));
-  write("layout/blobs/sha256/m", R"({"layers": [{"digest": "sha256:../../../passwd"}]})");
-  EXPECT_THAT(unpack_layout(root + "/layout", "", root + "/tree3"), HasSubstr("cannot be named"));
 }
 
 }  // namespace

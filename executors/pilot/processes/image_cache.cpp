@@ -122,9 +122,10 @@ ImageAnswer pull_once(const ImageOrder& order, Kept kept, const std::string& to,
   }
   if (kept != Kept::Tree) return {Said::Ready, to};
   const bool is_ours = order.image.kind == ImageKind::Registry;
-  const std::string trouble = is_ours
-                                  ? unpack_layout(layout, "image", to)
-                                  : unpack_layout(path_of(order.image), tag_of(order.image), to);
+  const ImageBudget budget{.bytes = order.limit};
+  const std::string trouble =
+      is_ours ? unpack_layout(layout, "image", to, budget)
+              : unpack_layout(path_of(order.image), tag_of(order.image), to, budget);
   if (is_ours) remove_tree(layout);
   return trouble.empty() ? ImageAnswer{Said::Ready, to} : missing(trouble);
 }

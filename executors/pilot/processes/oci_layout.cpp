@@ -1,136 +1,140 @@
 #include "pilot/processes/oci_layout.hpp"
 
-#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/json_text.hpp"
-#include "pilot/processes/run_program.hpp"
-#include "posix/fd.hpp"
+#include "pilot/processes/digest_sum.hpp"
+#include "pilot/processes/image_layer.hpp"
+#include "posix/regular_file.hpp"
+#include "posix/write_all.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <sstream>
+#include <string_view>
 
 namespace hpcbatch::pilot {
 namespace {
 
 constexpr const char* kTagName = "org.opencontainers.image.ref.name";
-constexpr std::string_view kRemoved = ".wh.";
-constexpr std::string_view kEmptied = ".wh..wh..opq";
+/// Registries take no larger descriptions.
+constexpr std::size_t kLargestText = std::size_t{4} << 20;
+constexpr timespec kNow{0, UTIME_NOW};
 
-std::optional<JsonText> json_in(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return read_json(text);
+std::optional<JsonText> index_of(const std::string& layout) {
+  // The layout is the user's, and may be put together from links.
+  const RegularText index =
+      read_regular(AT_FDCWD, layout + "/index.json", kLargestText, Links::Followed);
+  return index ? read_json(index.text) : std::nullopt;
 }
 
-/// Empty where it is no digest: it becomes a part of a path.
+/// The entry of the image that the tag names, or of the first one.
+const JsonText* entry_of(const JsonText& index, const std::string& tag) {
+  for (const JsonText& manifest : index.at("manifests").list) {
+    if (tag.empty() || manifest.at("annotations").at(kTagName).text == tag) return &manifest;
+  }
+  return nullptr;
+}
+
+/// A digest becomes a part of a path.
 std::string blob_of(const std::string& layout, std::string digest) {
   const std::size_t colon = digest.find(':');
-  if (colon == std::string::npos || digest.find_first_of("/.") != std::string::npos) return {};
+  if (colon == std::string::npos || digest.find_first_of("/.") != std::string::npos ||
+      digest.find('\0') != std::string::npos)
+    throw BadImage("it has a part that cannot be named: '" + digest.substr(0, 100) + "'");
   digest[colon] = '/';
   return layout + "/blobs/" + digest;
 }
 
-/// The folder in the tree, reached without following a link; empty where it is not there.
-Fd folder_in(const std::string& tree, const std::string& path) {
-  Fd folder(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::istringstream parts(path);
-  for (std::string part; folder && std::getline(parts, part, '/');) {
-    if (part.empty() || part == ".") continue;
-    if (part == "..") return {};
-    folder =
-        Fd(::openat(folder.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+/// What a descriptor points to, which is what its digest and its size say.
+JsonText described(const std::string& layout, const JsonText& descriptor, const std::string& what) {
+  const std::string& digest = descriptor.at("digest").text;
+  const RegularText blob =
+      read_regular(AT_FDCWD, blob_of(layout, digest), kLargestText, Links::Followed);
+  if (!blob) throw BadImage("cannot read its " + what + ": " + why_not_regular(blob.error));
+  const std::string& size = descriptor.at("size").text;
+  if (!matches_digest(digest, blob.text) ||
+      (!size.empty() && size != std::to_string(blob.text.size())))
+    throw BadImage("its " + what + " is not what its digest " + digest + " says");
+  auto read = read_json(blob.text);
+  if (!read) throw BadImage("its " + what + " is no JSON");
+  return std::move(*read);
+}
+
+/// From the manifest and the configuration, which have to agree.
+std::vector<Layer> layers_of(const std::string& layout, const JsonText& manifest,
+                             const JsonText& config) {
+  const std::vector<JsonText>& listed = manifest.at("layers").list;
+  const std::vector<JsonText>& sums = config.at("rootfs").at("diff_ids").list;
+  if (listed.empty()) throw BadImage("it has no layers");
+  if (!sums.empty() && sums.size() != listed.size())
+    throw BadImage("it has " + std::to_string(listed.size()) + " layers and sums of " +
+                   std::to_string(sums.size()));
+  std::vector<Layer> layers;
+  for (std::size_t at = 0; at < listed.size(); ++at) {
+    const std::string& digest = listed[at].at("digest").text;
+    layers.push_back({blob_of(layout, digest), digest, sums.empty() ? "" : sums[at].text,
+                      listed[at].at("size").text});
   }
-  return folder;
+  return layers;
 }
 
-void empty_folder(const std::string& tree, const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  const Fd parent =
-      folder_in(tree, slash == std::string::npos ? std::string() : path.substr(0, slash));
-  if (parent && remove_entry(parent.get(), name)) ::mkdirat(parent.get(), name.c_str(), 0755);
-}
-
-/// Takes away what this layer says that it has not of those below it.
-void take_away(const std::string& tree, const std::string& listing) {
-  std::istringstream lines(listing);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t slash = line.rfind('/');
-    const std::string folder = slash == std::string::npos ? std::string() : line.substr(0, slash);
-    const std::string name = slash == std::string::npos ? line : line.substr(slash + 1);
-    if (name == kEmptied) {
-      empty_folder(tree, folder);
-    } else if (name.starts_with(kRemoved)) {
-      if (const Fd parent = folder_in(tree, folder))
-        remove_entry(parent.get(), name.substr(kRemoved.size()));
-    }
-  }
-}
-
-std::string unpack_layer(const std::string& blob, const std::string& tree) {
-  const std::vector<std::string> environment{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"};
-  if (blob.empty()) return "a layer of the image cannot be named";
-  const auto [listed, names] = run_program(
-      {"sh", "-c", R"(tar -tf "$1" | grep -e '^\.wh\.' -e '/\.wh\.'; exit 0)", "sh", blob},
-      environment);
-  if (listed != 0) return "cannot read the layer " + blob + ": " + names;
-  take_away(tree, names);
-  const auto [status, said] =
-      run_program({"tar", "-xf", blob, "-C", tree, "--exclude=.wh.*", "--no-same-owner",
-                   "--exclude=./dev/*", "--exclude=dev/*"},
-                  environment);
-  return status == 0 ? std::string() : "cannot unpack the layer " + blob + ": " + said;
-}
-
-void write_environment(const JsonText& config, const std::string& tree) {
-  ::mkdir((tree + "/ch").c_str(), 0755);
-  std::ofstream file(tree + "/ch/environment");
+void write_environment(const JsonText& config, ImageTree& tree) {
+  std::string lines;
   for (const JsonText& line : config.at("config").at("Env").list) {
-    if (line.text.find('\n') == std::string::npos) file << line.text << '\n';
+    if (line.text.find('\n') == std::string::npos) lines += line.text + '\n';
   }
+  tree.put_folder({"ch"}, 0755, kNow);
+  const Fd file = tree.put_file({"ch", "environment"}, 0644);
+  if (const int error = write_all(file.get(), lines); error != 0)
+    throw BadImage(std::string("cannot write its variables: ") + std::strerror(error));
 }
 
 /// At these Charliecloud shows what is the node's.
-void make_usual_folders(const std::string& tree) {
-  for (const char* name : {"/dev", "/proc", "/sys", "/tmp", "/etc", "/home", "/mnt", "/root"})
-    ::mkdir((tree + name).c_str(), 0755);
-  for (const char* name : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/resolv.conf"})
-    Fd(::open((tree + name).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+void make_usual_folders(ImageTree& tree) {
+  for (const char* name : {"dev", "proc", "sys", "tmp", "etc", "home", "mnt", "root"}) {
+    if (!tree.has({name})) tree.put_folder({name}, 0755, kNow);
+  }
+  for (const char* name : {"passwd", "group", "hosts", "resolv.conf"}) {
+    if (!tree.has({"etc", name})) tree.put_file({"etc", name}, 0644);
+  }
+}
+
+void unpack(const std::string& layout, const JsonText& entry, const std::string& folder,
+            ImageBudget budget) {
+  const JsonText manifest = described(layout, entry, "manifest");
+  const JsonText config = described(layout, manifest.at("config"), "configuration");
+  const std::vector<Layer> layers = layers_of(layout, manifest, config);
+  ImageTree tree(folder);
+  for (const Layer& layer : layers) {
+    try {
+      unpack_layer(layer, tree, budget);
+    } catch (const BadImage& trouble) {
+      throw BadImage("its layer " + layer.digest + ": " + trouble.what());
+    }
+  }
+  make_usual_folders(tree);
+  write_environment(config, tree);
 }
 
 }  // namespace
 
 std::string digest_in_layout(const std::string& layout, const std::string& tag) {
-  const auto index = json_in(layout + "/index.json");
-  if (!index) return {};
-  for (const JsonText& manifest : index->at("manifests").list) {
-    if (tag.empty() || manifest.at("annotations").at(kTagName).text == tag)
-      return manifest.at("digest").text;
-  }
-  return {};
+  const auto index = index_of(layout);
+  const JsonText* entry = index ? entry_of(*index, tag) : nullptr;
+  return entry == nullptr ? std::string() : entry->at("digest").text;
 }
 
 std::string unpack_layout(const std::string& layout, const std::string& tag,
-                          const std::string& tree) {
-  const std::string digest = digest_in_layout(layout, tag);
-  if (digest.empty())
+                          const std::string& tree, const ImageBudget& budget) {
+  const auto index = index_of(layout);
+  const JsonText* entry = index ? entry_of(*index, tag) : nullptr;
+  if (entry == nullptr)
     return layout + " has no image" + (tag.empty() ? std::string() : " '" + tag + "'");
-  const auto manifest = json_in(blob_of(layout, digest));
-  if (!manifest || manifest->at("layers").list.empty())
-    return "the image " + digest + " in " + layout + " cannot be read";
-  if (::mkdir(tree.c_str(), 0755) != 0) return "cannot make " + tree + ": " + std::strerror(errno);
-  for (const JsonText& layer : manifest->at("layers").list) {
-    std::string trouble = unpack_layer(blob_of(layout, layer.at("digest").text), tree);
-    if (!trouble.empty()) return trouble;
+  try {
+    unpack(layout, *entry, tree, budget);
+  } catch (const BadImage& trouble) {
+    return "cannot unpack the image " + entry->at("digest").text + " in " + layout + ": " +
+           trouble.what();
   }
-  make_usual_folders(tree);
-  const auto config = json_in(blob_of(layout, manifest->at("config").at("digest").text));
-  if (config) write_environment(*config, tree);
   return {};
 }
 

@@ -1,6 +1,8 @@
 // A folder that is an OCI layout: what is in it, and a root file system unpacked from it.
 #pragma once
 
+#include "pilot/processes/image_tree.hpp"
+
 #include <string>
 
 namespace hpcbatch::pilot {
@@ -9,8 +11,9 @@ namespace hpcbatch::pilot {
 std::string digest_in_layout(const std::string& layout, const std::string& tag);
 
 /// Unpacks all layers of it to `tree`, which is made, with the image's variables in ch/environment.
-/// Empty, or one sentence.  Runs tar; for a process beside the pilot's loop.
+/// Everything is held to its digests, and nothing is written but below `tree`.  Empty, or one
+/// sentence; then what is there is half an image.  For a process beside the pilot's loop.
 std::string unpack_layout(const std::string& layout, const std::string& tag,
-                          const std::string& tree);
+                          const std::string& tree, const ImageBudget& budget = {});
 
 }  // namespace hpcbatch::pilot
