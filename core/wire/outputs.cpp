@@ -1,6 +1,6 @@
 #include "wire/outputs.hpp"
 
-#include "posix/fd.hpp"
+#include "posix/regular_file.hpp"
 #include "wire/content_hash.hpp"
 
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 namespace hpcbatch::wire {
@@ -37,6 +38,13 @@ Fd open_below(const std::string& directory, std::string_view path, int flags) {
   return {};
 }
 
+/// The folder of "a/b/c", "a/b" or ".", and the name in it.
+std::pair<std::string, std::string> last_step(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
 OutputRefusal refuse(Failure failure, const Output& output, const std::string& why) {
   const std::string name = output.name().empty() ? output.staged() : output.name();
   return {failure,
@@ -54,18 +62,24 @@ bool is_left_out(const std::string& directory, const Output& output) {
 
 /// Opens it for reading if it is what an output may be.
 std::variant<Fd, OutputRefusal> open_output(const std::string& directory, const Output& output) {
-  Fd fd = open_below(directory, output.staged(), O_RDONLY | O_NONBLOCK);
-  if (!fd && errno == ENOENT)
-    return refuse(Failure::OutputMissing, output, "the task did not make it");
-  if (!fd && (errno == ELOOP || errno == ENOTDIR)) {
-    return refuse(Failure::OutputInvalid, output, "it is a link or lies behind one");
+  const auto [inner, name] = last_step(output.staged());
+  const Fd folder = open_below(directory, inner, O_PATH | O_DIRECTORY);
+  const int error = folder ? 0 : errno;
+  RegularFile file;
+  if (folder) file = open_regular(folder.get(), name);
+  switch (folder ? file.error : error) {
+    case 0:
+      return std::move(file.fd);
+    case ENOENT:
+      return refuse(Failure::OutputMissing, output, "the task did not make it");
+    case ELOOP:
+    case ENOTDIR:
+      return refuse(Failure::OutputInvalid, output, "it is a link or lies behind one");
+    case kNotRegular:
+      return refuse(Failure::OutputInvalid, output, "it is not a regular file");
+    default:
+      return refuse(Failure::OutputInvalid, output, "cannot open it", folder ? file.error : error);
   }
-  if (!fd) return refuse(Failure::OutputInvalid, output, "cannot open it", errno);
-  struct stat info {};
-  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return refuse(Failure::OutputInvalid, output, "it is not a regular file");
-  }
-  return fd;
 }
 
 /// The same each time, so that what one who was killed had begun is replaced by the next.
@@ -163,10 +177,7 @@ std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& dir
   auto opened = open_output(directory, output);
   if (auto* refusal = std::get_if<OutputRefusal>(&opened)) return *refusal;
   const Fd& source = std::get<Fd>(opened);
-  const std::size_t slash = output.staged().rfind('/');
-  const std::string inner = slash == std::string::npos ? "." : output.staged().substr(0, slash);
-  const std::string last =
-      slash == std::string::npos ? output.staged() : output.staged().substr(slash + 1);
+  const auto [inner, last] = last_step(output.staged());
   const Fd from = open_below(directory, inner, O_RDONLY | O_DIRECTORY);
   struct stat before {};
   if (::fstat(source.get(), &before) != 0)

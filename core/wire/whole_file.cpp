@@ -1,6 +1,6 @@
 #include "wire/whole_file.hpp"
 
-#include "posix/fd.hpp"
+#include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"
 
 #include <fcntl.h>
@@ -22,13 +22,11 @@ Error failed(const std::string& what, const std::string& path, int error,
 }  // namespace
 
 hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() < 0) return failed("open", path, errno);
-  struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return failed("look at", path, errno);
-  if (!S_ISREG(info.st_mode)) {
+  const RegularFile file = open_regular(AT_FDCWD, path, O_RDONLY, Links::Followed);
+  const struct stat& info = file.facts;
+  if (file.error == kNotRegular)
     return Error{Error::Kind::Rejected, path + " is not a regular file"};
-  }
+  if (!file) return failed("open", path, file.error);
   if (readers == Readers::OwnerOnly) {
     if (info.st_uid != ::geteuid()) {
       return Error{Error::Kind::Rejected, path + " belongs to user " + std::to_string(info.st_uid) +
@@ -41,19 +39,10 @@ hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers
                        path + ")"};
     }
   }
-  std::string bytes;
-  for (;;) {
-    constexpr std::size_t kStep = std::size_t{64} << 10;
-    const std::size_t before = bytes.size();
-    if (before > kLargestFile) return Error{Error::Kind::Rejected, path + " has more than 1 GiB"};
-    bytes.resize(before + kStep);
-    const ssize_t got = ::read(fd.get(), bytes.data() + before, kStep);
-    const int error = errno;
-    bytes.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
-    if (got < 0 && error == EINTR) continue;
-    if (got < 0) return failed("read", path, error);
-    if (got == 0) return bytes;
-  }
+  RegularText read = read_regular(file, kLargestFile);
+  if (read.error == EFBIG) return Error{Error::Kind::Rejected, path + " has more than 1 GiB"};
+  if (!read) return failed("read", path, read.error);
+  return std::move(read.text);
 }
 
 hpcbatch::Result<void> replace_file(const std::string& path, std::string_view bytes,

@@ -359,6 +359,30 @@ exec "$pilot" "$@"
   EXPECT_EQ(outcome(failing).failure(), "container_failed");
 }
 
+TEST_F(PilotTest, WhatATaskPutsInPlaceOfItsReportHoldsNobodyUp) {
+  ::mkdir(path("bin").c_str(), 0755);
+  write("bin/singularity", R"(#!/bin/sh
+while [ "$1" != /.hpcbatch-inside ]; do shift; done
+shift
+exec "$PILOT" "$@"
+)");
+  ASSERT_EQ(::chmod(path("bin/singularity").c_str(), 0755), 0);
+  write("image.sif", "");
+  start({{"PATH", path("bin") + ":/usr/bin:/bin"}, {"PILOT", HPCBATCH_PILOT}});
+  unsigned number = 0;
+  for (const std::string make : {"mkfifo $r", "mkdir $r", "ln -s /dev/zero $r", "truncate -s 1T $r",
+                                 "ln -s $r $r", "mkfifo $r; chmod 0 $r",
+                                 "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX)"
+                                 ".bind(sys.argv[1])' $r"}) {
+    auto contained = shell(++number, "r=$TMPDIR/.hpcbatch-inside; rm $r && " + make);
+    contained.set_container(path("image.sif"));
+    const auto result = outcome(contained);
+    EXPECT_EQ(result.failure(), "container_failed") << make;
+    EXPECT_EQ(outcome(shell(++number, "test ! -e $TMPDIR/.hpcbatch-inside")).failure(), "ok")
+        << make << ": the next one finds its folder empty";
+  }
+}
+
 TEST_F(PilotTest, ARuntimeThatRunsNothingIsNoSuccess) {
   ::mkdir(path("bin").c_str(), 0755);
   write("bin/singularity", "#!/bin/sh\nexit 0\n");

@@ -5,47 +5,98 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace hpcbatch::pilot {
 namespace {
 
-bool empty(int parent, const char* name) {
-  Fd fd(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+/// A task may nest folders deeper than a process has descriptors or stack.
+constexpr unsigned kDeepest = 60;
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+Folder open_folder(int parent, const char* name) {
+  constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd(::openat(parent, name, kHow));
   if (!fd && errno == EACCES) {
     // A task may leave directories that not even their owner may list.
     ::fchmodat(parent, name, 0700, 0);
-    fd = Fd(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    fd = Fd(::openat(parent, name, kHow));
   }
-  if (!fd) return false;
+  if (!fd) return nullptr;
   struct stat info {};
   if (::fstat(fd.get(), &info) == 0 && (info.st_mode & 0700) != 0700) ::fchmod(fd.get(), 0700);
-  DIR* dir = ::fdopendir(fd.get());
-  if (dir == nullptr) return false;
-  const int self = fd.release();  // closedir closes it
-  bool all = true;
-  while (const dirent* entry = ::readdir(dir)) {
-    if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
-    if (::unlinkat(self, entry->d_name, 0) == 0 || errno == ENOENT) continue;
-    const bool removed =
-        empty(self, entry->d_name) && ::unlinkat(self, entry->d_name, AT_REMOVEDIR) == 0;
-    all = removed && all;
-  }
-  ::closedir(dir);
-  return all;
+  Folder folder(::fdopendir(fd.get()));
+  if (folder) fd.release();  // closedir closes it
+  return folder;
 }
+
+class Removal {
+ public:
+  /// All that is in it; what lies too deep is moved to its top, and removed from there.
+  static bool empty(int parent, const char* name) {
+    const Folder top = open_folder(parent, name);
+    if (!top) return false;
+    for (Removal removal(::dirfd(top.get()));;) {
+      removal.moved_ = false;
+      ::rewinddir(top.get());
+      const bool all = removal.empty(top.get(), 0);
+      if (!removal.moved_) return all;
+    }
+  }
+
+ private:
+  explicit Removal(int top) : top_(top) {}
+
+  bool empty(DIR* folder, unsigned depth) {
+    bool all = true;
+    while (const dirent* entry = ::readdir(folder)) {
+      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+      if (!remove(::dirfd(folder), entry->d_name, depth)) all = false;
+    }
+    return all;
+  }
+
+  bool remove(int folder, const char* name, unsigned depth) {
+    if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return true;
+    const Folder inner = open_folder(folder, name);
+    if (!inner) return false;
+    if (depth == kDeepest) return move_up(folder, name);
+    return empty(inner.get(), depth + 1) && ::unlinkat(folder, name, AT_REMOVEDIR) == 0;
+  }
+
+  bool move_up(int folder, const char* name) {
+    char aside[40];
+    do {
+      std::snprintf(aside, sizeof aside, ".hpcbatch-deep-%u", ++number_);
+      if (::renameat(folder, name, top_, aside) == 0) return moved_ = true;
+    } while (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR);
+    return false;
+  }
+
+  int top_;
+  bool moved_{false};
+  unsigned number_{0};
+};
 
 }  // namespace
 
 bool remove_entry(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR && errno != EPERM) return false;
-  return empty(parent, name.c_str()) && ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
+  return Removal::empty(parent, name.c_str()) &&
+         ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
 }
 
 bool empty_tree(const std::string& path) {
-  return empty(AT_FDCWD, path.c_str());
+  return Removal::empty(AT_FDCWD, path.c_str());
 }
 
 bool remove_tree(const std::string& path) {

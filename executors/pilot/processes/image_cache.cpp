@@ -2,11 +2,11 @@
 
 #include "pilot/base/make_folders.hpp"
 #include "pilot/base/remove_tree.hpp"
-#include "pilot/base/small_file.hpp"
 #include "pilot/processes/oci_layout.hpp"
 #include "pilot/processes/pull_lock.hpp"
 #include "pilot/processes/run_program.hpp"
-#include "posix/fd.hpp"
+#include "posix/regular_file.hpp"
+#include "posix/replace_file.hpp"
 #include "wire/key.hpp"
 
 #include <dirent.h>
@@ -23,7 +23,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -41,6 +40,7 @@ constexpr time_t kLeftOver = time_t{24} * 3600;
 constexpr const char* kPulling = "pulling-";
 constexpr const char* kUsed = ".used";
 constexpr std::size_t kLongestName = 120;
+constexpr std::size_t kLongestSize = 100;  // as digits
 
 ImageAnswer missing(std::string text) {
   return {Said::Missing, std::move(text)};
@@ -156,9 +156,10 @@ std::vector<KeptImage> kept_in(const std::string& cache) {
       if (!remove_tree(path)) ::unlink(path.c_str());
     }
     if (!name.ends_with(kUsed)) continue;
-    kept.push_back({name.substr(0, name.size() - std::strlen(kUsed)),
-                    std::strtoull(read_small(path).c_str(), nullptr, 10),
-                    std::chrono::seconds(now - info.st_mtime)});
+    kept.push_back(
+        {name.substr(0, name.size() - std::strlen(kUsed)),
+         std::strtoull(read_regular(AT_FDCWD, path, kLongestSize).text.c_str(), nullptr, 10),
+         std::chrono::seconds(now - info.st_mtime)});
   }
   ::closedir(folder);
   return kept;
@@ -183,7 +184,8 @@ ImageAnswer pull_and_keep(const ImageOrder& order, Kept kept, const std::string&
                          (kept == Kept::File ? ".sif" : "");
   ImageAnswer answer = pull(order, kept, to, lock);
   if (answer.said == Said::Ready) {
-    std::ofstream(place + kUsed) << bytes_of(to) << '\n';
+    // Without it the image is not counted, and kept.
+    replace_file(AT_FDCWD, place + kUsed, std::to_string(bytes_of(to)) + "\n", {.sync = false});
     if (::rename(to.c_str(), place.c_str()) == 0 || exists(place)) {
       answer.text = place;
     } else {
@@ -250,7 +252,7 @@ ImageAnswer prepare_image(const ImageOrder& order) {
 }
 
 void say_used(const std::string& kept) {
-  ::utimensat(AT_FDCWD, (kept + kUsed).c_str(), nullptr, 0);
+  ::utimensat(AT_FDCWD, (kept + kUsed).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
 std::string to_text(const ImageAnswer& answer) {

@@ -93,6 +93,15 @@ Fd ImageTree::folder_by_kernel(const ImagePath& path) const {
   return Fd(static_cast<int>(::syscall(SYS_openat2, root_.get(), name.c_str(), &how, sizeof how)));
 }
 
+/// The folder of that name in the one that is open, never through a link; not opened: errno.
+Fd ImageTree::next_folder(int at, const std::string& name, bool make) {
+  Fd next(::openat(at, name.c_str(), kFolder));
+  if (next || errno != ENOENT || !make) return next;
+  if (::mkdirat(at, name.c_str(), 0755) != 0) return {};
+  was_made(at, name);
+  return Fd(::openat(at, name.c_str(), kFolder));
+}
+
 /// No step is taken but from a folder that is open, to one that is no link: links are read, and
 /// what they say is walked from the root on.
 Fd ImageTree::folder_by_steps(const ImagePath& path, bool make) {
@@ -106,23 +115,17 @@ Fd ImageTree::folder_by_steps(const ImagePath& path, bool make) {
       continue;
     }
     const int at = way.empty() ? root_.get() : way.back().get();
-    Fd next(::openat(at, step.c_str(), kFolder));
-    if (!next && errno == ENOENT && make) {
-      if (::mkdirat(at, step.c_str(), 0755) != 0)
-        refuse("make the folder of " + shown(path), errno);
-      was_made(at, step);
-      next = Fd(::openat(at, step.c_str(), kFolder));
-    }
-    if (next) {
+    if (Fd next = next_folder(at, step, make)) {
       way.push_back(std::move(next));
       if (way.size() > kDeepest) throw BadImage(kTooDeep);
       continue;
     }
     const int error = errno;
     const std::string target = link_target(at, step);
-    if (target.empty() && (error == ENOENT || error == ENOTDIR) && !make) return {};
-    if (target.empty()) refuse("open the folder of " + shown(path), error);
-    if (++links > kMostLinks) refuse("open the folder of " + shown(path), ELOOP);
+    const bool is_missing = target.empty() && (error == ENOENT || error == ENOTDIR);
+    if (is_missing && !make) return {};
+    if (target.empty() || ++links > kMostLinks)
+      refuse("open the folder of " + shown(path), target.empty() ? error : ELOOP);
     if (target.front() == '/') way.clear();
     const std::deque<std::string> said = steps_of(target);
     ahead.insert(ahead.begin(), said.begin(), said.end());

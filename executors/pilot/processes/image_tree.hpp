@@ -63,6 +63,7 @@ class ImageTree {
   /// The folder; one that is missing is made or, where it is not to be, not opened.
   Fd folder(const ImagePath& path, bool make);
   Fd folder_by_kernel(const ImagePath& path) const;
+  Fd next_folder(int at, const std::string& name, bool make);
   Fd folder_by_steps(const ImagePath& path, bool make);
   Fd parent(const ImagePath& path);
   void make_room(int folder, const ImagePath& path);

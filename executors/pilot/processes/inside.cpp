@@ -3,7 +3,7 @@
 #include "pilot/policy/container_end.hpp"
 #include "pilot/processes/plain_script.hpp"
 #include "pilot/processes/prepare.hpp"
-#include "posix/fd.hpp"
+#include "posix/regular_file.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -93,10 +93,12 @@ int attend(pid_t command, const sigset_t& signals) {
 }  // namespace
 
 int run_inside(const std::string& report, const std::vector<std::string>& command) {
-  const Fd file(::open(report.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  if (!file || !write_report(file, {ContainerReport::Said::Begun, 0})) {
+  const RegularFile opened = open_regular(AT_FDCWD, report, O_WRONLY | O_CREAT);
+  const Fd& file = opened.fd;
+  if (!opened || !write_report(file, {ContainerReport::Said::Begun, 0})) {
+    const int error = opened ? errno : opened.error;
     std::fprintf(stderr, "hpcbatch: cannot write %s in the container: %s\n", report.c_str(),
-                 std::strerror(errno));
+                 why_not_regular(error).c_str());
     return kCannotReport;
   }
   sigset_t signals;

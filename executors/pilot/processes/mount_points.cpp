@@ -17,8 +17,9 @@ bool make_last(const Fd& folder, const std::string& name, bool is_folder) {
   struct stat info {};
   if (::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return true;
   if (is_folder) return ::mkdirat(folder.get(), name.c_str(), kFolderMode) == 0 || errno == EEXIST;
-  return static_cast<bool>(Fd(::openat(folder.get(), name.c_str(),
-                                       O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kFileMode)));
+  const Fd made(::openat(folder.get(), name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+  return made || errno == EEXIST;
 }
 
 }  // namespace

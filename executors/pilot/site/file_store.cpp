@@ -1,6 +1,7 @@
 #include "pilot/site/file_store.hpp"
 
 #include "pilot/base/remove_tree.hpp"
+#include "posix/regular_file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -37,11 +38,9 @@ std::string aside_name() {
 
 /// Nothing where it is not there, or not as it is to be.  `in`: its folder.
 Fd open_entry(int in, const std::string& name, std::uint64_t size, struct stat& facts) {
-  Fd fd(::openat(in, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
-      static_cast<std::uint64_t>(facts.st_size) != size)
-    return {};
-  return fd;
+  RegularFile file = open_regular(in, name);
+  facts = file.facts;
+  return file && file.size() == size ? std::move(file.fd) : Fd();
 }
 
 bool use(int in, const std::string& name, std::uint64_t size, bool executable) {
@@ -75,9 +74,9 @@ class Aside {
   FileOutcome write(const wire::FilesOrder::Put& file) {
     const std::string what = "write " + wire::place_of_key(file.key());
     name_ = aside_name();
-    fd_ = Fd(::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                      0600));
-    if (!fd_) return refused(what, errno);
+    RegularFile opened = open_regular(folder_, name_, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!opened) return refused(what, opened.error);
+    fd_ = std::move(opened.fd);
     const std::string& data = file.data();
     for (std::size_t done = 0; done < data.size();) {
       const ssize_t count = ::write(fd_.get(), data.data() + done, data.size() - done);
@@ -148,7 +147,7 @@ std::variant<FileStore, FileRefusal> FileStore::open(int workspace) {
 }
 
 bool FileStore::lock(const std::function<bool()>& still_time) {
-  lock_ = Fd(::openat(files_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  lock_ = open_regular(files_.get(), "lock", O_RDWR | O_CREAT).fd;
   while (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     // Some file systems know no locks: what they would keep out is rare.
     if (errno != EWOULDBLOCK && errno != EINTR) return true;

@@ -4,6 +4,7 @@
 #include "pilot/base/remove_tree.hpp"
 #include "pilot/site/file_store.hpp"
 #include "pilot/site/standard_streams.hpp"
+#include "posix/regular_file.hpp"
 #include "wire/spool.hpp"
 
 #include <fcntl.h>
@@ -85,13 +86,10 @@ bool take(int workspace, const std::string& path, const wire::FilesOrder& order,
   const Step step = last_step(path);
   const auto folder = enter(workspace, step.folder);
   if (const auto* refusal = std::get_if<FileRefusal>(&folder)) return refuse(*refusal);
-  const Fd fd(::openat(std::get<Fd>(folder).get(), step.name.c_str(),
-                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0) return refuse(refused(what, errno));
-  if (!S_ISREG(facts.st_mode))
-    return refuse({FileTrouble::Refused, "cannot " + what + ": it is no regular file"});
-  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  const RegularFile file = open_regular(std::get<Fd>(folder).get(), step.name);
+  if (!file) return refuse(refused(what, file.error));
+  const auto& [fd, facts, error] = file;
+  const std::uint64_t size = file.size();
   took.set_size(size);
   took.set_mode(facts.st_mode & 0777);
   took.set_too_large(size > order.largest_taken());

@@ -1,10 +1,11 @@
 #include "pilot/site/safe_path.hpp"
 
+#include "posix/regular_file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -20,6 +21,7 @@ wire::FileTrouble kind_of(int error) {
     case ENOTDIR:
     case ELOOP:
     case EISDIR:
+    case kNotRegular:
     case ENAMETOOLONG:
       return wire::FileTrouble::Refused;
     default:
@@ -56,9 +58,7 @@ std::variant<Fd, FileRefusal> walk(int root, const std::string& path, bool make)
 }  // namespace
 
 FileRefusal refused(const std::string& what, int error) {
-  return {kind_of(error),
-          "cannot " + what + ": " +
-              (error == ELOOP ? "it is a link, which is not followed" : std::strerror(error))};
+  return {kind_of(error), "cannot " + what + ": " + why_not_regular(error)};
 }
 
 std::variant<Fd, FileRefusal> enter(int root, const std::string& path) {

@@ -1,10 +1,10 @@
 // A task in a container: from the look at its image to what is left of it.
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/base/small_file.hpp"
 #include "pilot/base/wall_clock.hpp"
 #include "pilot/processes/run_program.hpp"
 #include "pilot/tasks/runner.hpp"
+#include "posix/regular_file.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +12,8 @@
 
 namespace hpcbatch::pilot {
 namespace {
+
+constexpr std::size_t kLongestReport = 1000;
 
 /// A caller's folder of that name may be another machine's, and Podman fails where it is not there.
 bool has_stale_runtime_folder(const TaskEnvironment& environment) {
@@ -112,7 +114,8 @@ ContainerEnd Runner::container_end(const Running& task) {
   ContainerEnd end;
   end.runtime = name_of(plan.runtime.runtime);
   end.reports = !plan.keeps_entrypoint;
-  if (end.reports) end.report = container_report(read_small(plan.report));
+  if (end.reports)
+    end.report = container_report(read_regular(AT_FDCWD, plan.report, kLongestReport).text);
   return end;
 }
 
