@@ -4,29 +4,67 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import shutil
 import tempfile
+import warnings
+
+from . import trusted_path
+from .client import Error
+from .regular_file import open_regular
 
 _PREFIX = "calls-"
 _LOCK = "lock"
 
 
 class CallFolder:
-    """Below `parent`, which is made.  Folders there that nobody has any more are removed.  Raises OSError."""
+    """Below `parent`, an absolute path, which is made. Folders there that nobody has any more are removed.
+
+    What is pickled passes here, and reading a pickle is running a program: raises Error where others than the user can put files
+    there, and OSError. Files are reached by the open folder, whatever is put at its path later."""
 
     def __init__(self, parent: str) -> None:
-        os.makedirs(parent, mode=0o700, exist_ok=True)
+        try:
+            said = trusted_path.check(parent)
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+            said = trusted_path.check(parent) or said
+        except trusted_path.Untrusted as error:
+            raise Error(f"calls and their results cannot pass through {parent}: {error}") from None
+        if said is not None:
+            warnings.warn(f"calls and their results pass through {parent}: {said}", stacklevel=3)
         _remove_forgotten(parent)
         # Nobody sees it before it is locked.
         made = tempfile.mkdtemp(prefix=".", dir=parent)
-        self._lock = os.open(os.path.join(made, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._folder = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if os.fstat(self._folder).st_uid != os.geteuid():
+            os.close(self._folder)
+            raise Error(f"calls and their results cannot pass through {parent}: {made} was replaced while it was made")
+        self._lock = os.open(_LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._folder)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = os.path.join(parent, _PREFIX + os.path.basename(made)[1:])
         os.rename(made, self.path)
 
+    def path_of(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """A new file. Raises OSError."""
+        made = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._folder)
+        with os.fdopen(made, "wb") as file:
+            file.write(data)
+
+    def open(self, name: str) -> io.BufferedReader:
+        """For reading; raises OSError, also for what is no regular file."""
+        return open_regular(name, dir_fd=self._folder)
+
+    def forget(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=self._folder)
+
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._folder)
         os.close(self._lock)
 
 
@@ -36,9 +74,6 @@ def _remove_forgotten(parent: str) -> None:
             continue
         # Another user's, on a file system without locks, or gone by now: it is left as it is.
         with contextlib.suppress(OSError):
-            lock = os.open(os.path.join(parent, name, _LOCK), os.O_RDWR | os.O_CLOEXEC)
-            try:
+            with open_regular(os.path.join(parent, name, _LOCK)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
-            finally:
-                os.close(lock)

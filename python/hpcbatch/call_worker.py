@@ -1,29 +1,51 @@
 """Runs calls of Python functions for `hpcbatch.Executor`, in a worker of a pilot or in a process for one task.
 
-    python call_worker.py --serve PREPARATION          a worker: docs/formats.md, "Services that answer"
-    python call_worker.py PREPARATION CALLS RESULTS    the calls of one task; CALLS is base64, or @FILE
+    python call_worker.py --serve      a worker: docs/formats.md, "Services that answer"
+    python call_worker.py RESULTS      the calls of one task
 
-PREPARATION is the base64 of a pickled dict: `path` (sys.path), `directory`, `main` (as multiprocessing's spawn names it, or
-None), `by_value` (cloudpickle), `initializer` (pickled, or None), `argv` (sys.argv), `umask`.  CALLS are a pickled list of pickled (function, args, kwargs),
-RESULTS the file for a pickled list of (seconds, pickled (is_good, value, traceback)), in the same order.  Exit: 0 whatever the
-calls did, 1 where they could not be made or told.
+No argument says what is called, and with what: all users of a node can read arguments. The variables of call_seal.py do. The
+preparation is the base64 of a pickled dict: `path` (sys.path), `directory`, `main` (as multiprocessing's spawn names it, or
+None), `by_value` (cloudpickle), `initializer` (pickled, or None), `argv` (sys.argv), `umask`.  Calls are "NUMBER " and the base64 of a
+sealed pickled list of pickled (function, args, kwargs), or "NUMBER" alone where they are in the input `calls`; RESULTS is the file
+for a sealed pickled list of (seconds, pickled (is_good, value, traceback)), in the same order.  Exit: 0 whatever the calls did, 1
+where they could not be made or told.
 """
 
 import base64
 import contextlib
 import functools
+import io
 import os
 import pickle
 import sys
+import tempfile
 import time
 import traceback
 
+# Beside this file; what is called may have modules of these names.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from call_seal import CALLS, KEY, PREPARATION, opened, sealed  # noqa: E402
+from regular_file import open_regular  # noqa: E402
 
-def bytes_of(calls):
-    if calls.startswith("@"):
-        with open(calls[1:], "rb") as file:
-            return file.read()
-    return base64.b64decode(calls)
+sys.path.pop(0)
+
+# None of what is called is to hand them on.
+given = {name: os.environ.pop(name, "") for name in (KEY, CALLS, PREPARATION)}
+
+
+def calls_in(key, number, word, directory):
+    # What is staged in is a link.
+    file = io.BytesIO(base64.b64decode(word)) if word else open_regular(os.path.join(directory, "calls"), follow=True)
+    with file:
+        return pickle.loads(opened(key, f"calls {number}", file))
+
+
+def write_results(path, data):
+    """In place of what a call may have put there."""
+    made, name = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(made, "wb") as file:
+        file.write(data)
+    os.replace(name, path)
 
 
 @functools.lru_cache(maxsize=None)
@@ -90,27 +112,27 @@ def result_of(call, dumps):
         return pickle.dumps((False, refusal, answer[2] or traceback.format_exc()), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def run(preparation, calls, results):
-    dumps, directory = prepare(preparation)
+def run(variables, own_directory, results):
+    dumps, directory = prepare(variables[PREPARATION])
+    key = variables[KEY]
+    number, _, word = variables[CALLS].partition(" ")
     answers = []
-    for call in pickle.loads(bytes_of(calls)):
+    for call in calls_in(key, number, word, own_directory):
         with contextlib.suppress(FileNotFoundError):  # a site may not see it
             os.chdir(directory)
         begin = time.perf_counter()
         answer = result_of(call, dumps)
         answers.append((time.perf_counter() - begin, answer))
-    with open(results, "wb") as file:
-        pickle.dump(answers, file, protocol=pickle.HIGHEST_PROTOCOL)
+    data = pickle.dumps(answers, protocol=pickle.HIGHEST_PROTOCOL)
+    write_results(os.path.join(own_directory, results), sealed(key, f"results {number}", data))
 
 
 def answer(_, request):
+    variables = {**given, **{name: request.env.pop(name) for name in given if name in request.env}}
     own = {name: os.environ.get(name) for name in request.env}
     os.environ.update(request.env)
     try:
-        preparation, calls, results = request.argv[-3:]
-        if calls.startswith("@"):
-            calls = "@" + os.path.join(request.directory, calls[1:])
-        run(preparation, calls, os.path.join(request.directory, results))
+        run(variables, request.directory, request.argv[-1])
     finally:
         for name, value in own.items():
             if value is None:
@@ -120,18 +142,14 @@ def answer(_, request):
 
 
 def main():
-    words = sys.argv[1:]
-    if len(words) == 2 and words[0] == "--serve":
+    if len(sys.argv) != 2 or not given[PREPARATION]:
+        sys.exit("call_worker.py: it is started by hpcbatch.Executor")
+    if sys.argv[1] == "--serve":
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         import answer_service
 
-        return answer_service.serve(lambda: prepare(words[1]), answer)
-    if len(words) != 3:
-        sys.exit("call_worker.py: it is started by hpcbatch.Executor")
-    calls, results = words[1], os.path.abspath(words[2])
-    if calls.startswith("@"):
-        calls = "@" + os.path.abspath(calls[1:])
-    run(words[0], calls, results)
+        return answer_service.serve(lambda: prepare(given[PREPARATION]), answer)
+    run(given, os.getcwd(), sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import dataclasses
+import math
 import os
 import pickle
 import sys
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
+from . import call_seal
 from . import client as _client
 from .call_folder import CallFolder
 from .call_pace import Pace
@@ -42,6 +44,17 @@ class CallFailed(Error):
 
     def __reduce__(self) -> Any:
         return type(self), (str(self), self.task, self.failure)
+
+
+def _answer_in(result: Any) -> tuple[float, bool, Any, str]:
+    """What a worker says of one call; a program that was called may have put anything there. Raises."""
+    seconds, answer = result
+    if not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
+        raise TypeError("it does not say how long the call took")
+    is_good, value, text = pickle.loads(answer)
+    if not is_good and not isinstance(value, BaseException):
+        raise TypeError(f"what it raised came back as {value!r}, which is no exception")
+    return float(seconds), bool(is_good), value, str(text)
 
 
 class _RemoteTraceback(Exception):
@@ -92,7 +105,7 @@ class Call:
 
 class Calls:
     """Of one executor: a thread hands them in, another one hears of their ends. `task_of(calls, number)` is the task of calls
-    whose files are called NUMBER in `folder`."""
+    whose files are called NUMBER in `folder`; `key`: that of the results' sums."""
 
     def __init__(
         self,
@@ -100,12 +113,14 @@ class Calls:
         program: str | None,
         name: str,
         folder: CallFolder,
+        key: str,
         task_of: Callable[[list[Call], str], dict[str, Any]],
     ) -> None:
         self._engine = engine
         self._program = program
         self._name = name
         self._folder = folder
+        self._key = key
         self._task_of = task_of
         self._directory = os.getcwd()
         self._environment = _client.handed_on()
@@ -302,26 +317,23 @@ class Calls:
 
     def _forget_files(self, number: str) -> None:
         for kind in ("calls", "results"):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self._folder.path, f"{number}.{kind}"))
+            self._folder.forget(f"{number}.{kind}")
 
     def _read(self, group: list[Call], number: str, task: str) -> None:
-        path = os.path.join(self._folder.path, f"{number}.results")
+        path = self._folder.path_of(f"{number}.results")
         try:
-            with open(path, "rb") as file:
-                results = pickle.load(file)
+            results = self._results(number, len(group))
         except BaseException as error:
-            results = [(0.0, error)] * len(group)
-        with self._changed:
-            for call, (seconds, _) in zip(group, results):
-                self._pace.ended(call.name, seconds)
-        for call, (_, answer) in zip(group, results):
+            results = [error] * len(group)
+        for call, result in zip(group, results):
             try:
-                if isinstance(answer, BaseException):
-                    raise answer
-                is_good, value, text = pickle.loads(answer)
-                if not is_good and not isinstance(value, BaseException):
-                    raise TypeError(f"what it raised came back as {value!r}, which is no exception")
+                if isinstance(result, BaseException):
+                    raise result
+                seconds, is_good, value, text = _answer_in(result)
+                with self._changed:
+                    self._pace.ended(call.name, seconds)
+                if not is_good:
+                    value.__cause__ = _RemoteTraceback(text)
             except BaseException as error:  # also a SystemExit of what it unpickles: others are waited for
                 broken = CallFailed(f"the result of task {task} cannot be read from {path}: {error}", task, "result")
                 broken.__cause__ = error
@@ -330,8 +342,14 @@ class Calls:
             if is_good:
                 self._settle(call.future, value)
             else:
-                value.__cause__ = _RemoteTraceback(text)
                 self._settle(call.future, error=value)
+
+    def _results(self, number: str, count: int) -> list[Any]:
+        with self._folder.open(f"{number}.results") as file:
+            results = pickle.loads(call_seal.opened(self._key, f"results {number}", file))
+        if not isinstance(results, list) or len(results) != count:
+            raise TypeError(f"there should be a list of {count} results in it")
+        return results
 
     def _cancelled(self, group: list[Call]) -> None:
         for call in [call for call in group if call.future.is_given_up]:

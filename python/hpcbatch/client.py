@@ -3,11 +3,13 @@
 One `Client` may be used by several threads; each has a connection of its own.
 """
 
+import errno
 import http.client
 import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -22,6 +24,9 @@ _NOT_HANDED_ON = frozenset(
 _NOT_HANDED_ON_BY_TASKS = frozenset(
     "OMP_NUM_THREADS CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK".split()
 )
+
+
+_CREDENTIALS = struct.calcsize("iII")  # pid, uid, gid: unix(7), SO_PEERCRED
 
 
 class Error(Exception):
@@ -172,6 +177,11 @@ class UnixConnection(http.client.HTTPConnection):
         finally:
             if folder >= 0:
                 os.close(folder)
+        _, uid, _ = struct.unpack("iII", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS))
+        if uid != os.geteuid():
+            # It would be handed what the user's tasks are, and could answer anything.
+            self.close()
+            raise PermissionError(errno.EACCES, f"another user's process (uid {uid}) listens there")
 
 
 class _OfThread(threading.local):

@@ -34,6 +34,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from . import call_seal
 from . import client as _client
 from . import values as _values
 from .call_folder import CallFolder
@@ -42,7 +43,7 @@ from .walltime import walltime_s
 
 __all__ = ["CallFailed", "Executor"]
 
-# A longer one goes along as a file: the kernel bounds a word of a command (execve(2), MAX_ARG_STRLEN).
+# What is longer goes along as a file: the kernel bounds a variable (execve(2), MAX_ARG_STRLEN).
 _LONGEST_WORD = 64 << 10
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_worker.py")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -132,18 +133,20 @@ def _each(chunks: Any) -> Iterator[Any]:
 
 @dataclasses.dataclass
 class _Recipe:
-    """The task of some calls."""
+    """The task of some calls. `variables`: of each task, those of call_seal among them."""
 
     needs: dict[str, Any]
     time: str | float | None
-    command: list[str]
-    folder: str
+    variables: dict[str, str]
+    key: str
+    folder: CallFolder
 
     def __call__(self, calls: list[Call], number: str) -> dict[str, Any]:
         task = {
             **self.needs,
             "name": calls[0].name,
-            "outputs": {"results": os.path.join(self.folder, f"{number}.results")},
+            "outputs": {"results": self.folder.path_of(f"{number}.results")},
+            "command": [sys.executable, _WORKER, "results"],
         }
         # Of calls that share a task because they are quick, one that is not may take its whole time: where that is not enough
         # for all of them, they run again on their own. A chunk has its calls' times together, where somebody said them.
@@ -152,14 +155,13 @@ class _Recipe:
             seconds = _seconds(self.time)
             task["time"] = str(self.time) if seconds is None else seconds * longest
         pickled = pickle.dumps([call.pickled for call in calls], protocol=pickle.HIGHEST_PROTOCOL)
-        word = base64.b64encode(pickled).decode()
+        sealed = call_seal.sealed(self.key, f"calls {number}", pickled)
+        word = base64.b64encode(sealed).decode()
         if len(word) > _LONGEST_WORD:
-            path = os.path.join(self.folder, f"{number}.calls")
-            with open(path, "wb") as file:
-                file.write(pickled)
-            task["inputs"] = {"calls": path}
-            word = "@calls"
-        task["command"] = [*self.command, word, "results"]
+            self.folder.write(f"{number}.calls", sealed)
+            task["inputs"] = {"calls": self.folder.path_of(f"{number}.calls")}
+            word = ""
+        task["env"] = {**self.variables, call_seal.CALLS: f"{number} {word}".rstrip()}
         return task
 
 
@@ -233,18 +235,19 @@ class Executor(concurrent.futures.Executor):
             needs["service"] = {
                 "name": f"python-{own}",
                 "kind": "answer",
-                "command": [sys.executable, _WORKER, "--serve", preparation],
+                "command": [sys.executable, _WORKER, "--serve"],
+                "env": {**(env or {}), call_seal.PREPARATION: preparation},
             }
             if memory is not None:
                 needs["service"]["memory"] = memory
-            if env:
-                needs["service"]["env"] = dict(env)
         engine = _client.connect(program)
         parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
         folder = CallFolder(os.path.abspath(parent))
-        recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder.path)
+        key = call_seal.new_key()
+        variables = {**(env or {}), call_seal.PREPARATION: preparation, call_seal.KEY: key}
+        recipe = _Recipe(needs, time, variables, key, folder)
         self._calls = Calls(
-            engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, recipe
+            engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, key, recipe
         )
         self._closing = threading.Lock()
         self._is_closed = False
