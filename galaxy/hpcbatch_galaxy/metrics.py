@@ -1,11 +1,16 @@
 """What a task took, on Galaxy's job page.  The runner leaves a file in the job's directory and makes this plugin known to Galaxy."""
 
+import contextlib
 import json
 import os
 
 from galaxy.job_metrics import formatting
 from galaxy.job_metrics.instrumenters import InstrumentPlugin
 from galaxy.job_metrics.safety import Safety
+
+from hpcbatch.regular_file import read_regular
+
+_LONGEST = 64 << 10
 
 _TITLES = {
     "cpu_s": "CPU time",
@@ -42,16 +47,19 @@ class HpcbatchPlugin(InstrumentPlugin):
 
     def keep(self, job_directory, facts):
         path = self._instrument_file_path(job_directory, "used")
-        with open(path + ".new", "w", encoding="utf-8") as file:
+        # The job can write in its directory, and may have put anything there.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + ".new")
+        with open(path + ".new", "x", encoding="utf-8") as file:
             json.dump(facts, file)
         os.replace(path + ".new", path)
 
     def job_properties(self, job_id, job_directory):
         try:
-            with open(self._instrument_file_path(job_directory, "used"), encoding="utf-8") as file:
-                return json.load(file)
-        except FileNotFoundError:
-            return {}  # of another runner
+            facts = json.loads(read_regular(self._instrument_file_path(job_directory, "used"), _LONGEST))
+        except (OSError, ValueError):
+            return {}  # of another runner, or not what was kept
+        return facts if isinstance(facts, dict) else {}
 
 
 def make_known(job_metrics):

@@ -1,14 +1,19 @@
 """The files of a staged job: packed before it goes, put back into its directory when it has come back."""
 
+import contextlib
 import io
 import os
-import shutil
 import tarfile
+
+from hpcbatch.regular_file import open_regular
 
 from . import staging
 
 # The same content has the same archive, which then goes to a site once.
 _ANY_TIME = 978_307_200
+_BLOCK = 1 << 20
+# What comes back may unpack to so many times its size, and so many bytes more.
+_TIMES, _AT_LEAST = 4, 1 << 30
 
 
 class Unsafe(Exception):
@@ -94,10 +99,12 @@ def put_back(job_directory, kept):
     """
     path = os.path.join(job_directory, staging.RESULT)
     try:
-        archive = tarfile.open(path)
+        packed = open_regular(path)
     except FileNotFoundError:
         return
-    with archive:
+    # Names that share a file, and holes, cost the task nothing.
+    left = _TIMES * os.fstat(packed.fileno()).st_size + _AT_LEAST
+    with packed, tarfile.open(fileobj=packed, mode="r:") as archive:
         for entry in archive:
             if not (entry.isreg() or entry.isdir() or entry.islnk()):
                 continue  # a pipe or the like: nobody collects it
@@ -110,10 +117,16 @@ def put_back(job_directory, kept):
                 _make_folder(job_directory, entry.name)
                 continue
             _make_folder(job_directory, os.path.dirname(entry.name))
-            source = (
-                open(os.path.join(job_directory, entry.linkname), "rb") if entry.islnk() else archive.extractfile(entry)
-            )
+            if entry.islnk():
+                _make_folder(job_directory, os.path.dirname(entry.linkname))
+                source = open_regular(os.path.join(job_directory, entry.linkname))
+                left -= os.fstat(source.fileno()).st_size
+            else:
+                source = archive.extractfile(entry)
+                left -= entry.size
             with source:
+                if left < 0:
+                    raise Unsafe(f"what came back unpacks to more than {_TIMES} times its size")
                 _replace(target, source, entry.mode)
     os.unlink(path)
 
@@ -130,11 +143,21 @@ def _make_folder(root, name):
 
 def _replace(target, source, mode):
     new = target + ".hpcbatch-new"
-    with open(
-        new, "wb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o777 if mode & 0o100 else 0o666)
-    ) as file:
-        shutil.copyfileobj(source, file, 1 << 20)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if mode & 0o100 else 0o666), "wb") as file:
+        _copy(source, file)
     os.replace(new, target)
+
+
+def _copy(source, file):
+    """Holes stay holes: they may be larger than the disk."""
+    while block := source.read(_BLOCK):
+        if block.count(0) == len(block):
+            file.seek(len(block), os.SEEK_CUR)
+        else:
+            file.write(block)
+    file.truncate(file.tell())
 
 
 def _entry(name, kind, size, may_run):

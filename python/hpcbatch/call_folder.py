@@ -18,6 +18,16 @@ _PREFIX = "calls-"
 _LOCK = "lock"
 
 
+def check_folder(path: str) -> None:
+    """Of pickles: raises Error where others than the user can put files there, and warns where a group can. `path`: absolute."""
+    try:
+        said = trusted_path.check(path)
+    except trusted_path.Untrusted as error:
+        raise Error(f"calls and their results cannot pass through {path}: {error}") from None
+    if said is not None:
+        warnings.warn(f"calls and their results pass through {path}: {said}", stacklevel=4)
+
+
 class CallFolder:
     """Below `parent`, an absolute path, which is made. Folders there that nobody has any more are removed.
 
@@ -25,14 +35,10 @@ class CallFolder:
     there, and OSError. Files are reached by the open folder, whatever is put at its path later."""
 
     def __init__(self, parent: str) -> None:
-        try:
-            said = trusted_path.check(parent)
+        if not os.path.isdir(parent):
+            check_folder(parent)
             os.makedirs(parent, mode=0o700, exist_ok=True)
-            said = trusted_path.check(parent) or said
-        except trusted_path.Untrusted as error:
-            raise Error(f"calls and their results cannot pass through {parent}: {error}") from None
-        if said is not None:
-            warnings.warn(f"calls and their results pass through {parent}: {said}", stacklevel=3)
+        check_folder(parent)
         _remove_forgotten(parent)
         # Nobody sees it before it is locked.
         made = tempfile.mkdtemp(prefix=".", dir=parent)

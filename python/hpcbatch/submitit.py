@@ -27,6 +27,7 @@ from typing import Any
 
 from submitit.core import core, job_environment, utils
 
+from .call_folder import check_folder
 from .client import Error
 from .work import Client
 
@@ -175,6 +176,8 @@ class HpcbatchExecutor(core.Executor):
         self, folder: Path | str, max_num_timeout: int = 3, max_pickle_size_gb: float = 1.0, python: str | None = None
     ) -> None:
         super().__init__(folder)
+        # What is pickled passes there.
+        check_folder(str(utils.JobPaths.get_first_id_independent_folder(self.folder).absolute()))
         self.max_num_timeout = max_num_timeout
         self.max_pickle_size_gb = max_pickle_size_gb
         self._python = [sys.executable] if python is None else shlex.split(python)

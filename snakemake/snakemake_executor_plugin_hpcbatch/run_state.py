@@ -8,7 +8,12 @@ import collections
 import hashlib
 import os
 import re
+import tempfile
 import uuid
+
+from hpcbatch.regular_file import read_regular
+
+_LONGEST = 1000
 
 
 def client_of(folder):
@@ -17,8 +22,8 @@ def client_of(folder):
     folder = os.path.join(folder, "hpcbatch")
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "client")
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w", encoding="ascii") as file:
+    made, temporary = tempfile.mkstemp(dir=folder)
+    with open(made, "w", encoding="ascii") as file:
         file.write("snakemake:" + uuid.uuid4().hex[:16] + "\n")
     try:
         os.link(temporary, path)  # of two at once one wins
@@ -26,8 +31,7 @@ def client_of(folder):
         pass
     finally:
         os.unlink(temporary)
-    with open(path, encoding="ascii") as file:
-        return file.read().strip()
+    return read_regular(path, _LONGEST).decode("ascii").strip()
 
 
 class Mark(collections.namedtuple("Mark", "key place count is_direct fingerprint")):

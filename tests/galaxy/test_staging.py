@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
+sys.path[:0] = [str(pathlib.Path(__file__).parents[2] / folder) for folder in ("galaxy", "python")]
 from hpcbatch_galaxy import staged_files, staging, words  # noqa: E402
 
 ENDED = "galaxy_7.ec"
@@ -275,3 +275,63 @@ def test_nothing_is_put_through_a_link(tmp_path):
     with pytest.raises(staged_files.Unsafe, match="is a link"):
         staged_files.put_back(str(job.here), KEPT)
     assert (tmp_path / "file").read_text() == "mine\n" and job.text("outputs/file") == "x"
+
+
+def came_back(job, *entries):
+    """An archive of (name, kind, size, link, bytes) that no program would make."""
+    with open(job.here / staging.RESULT, "wb") as file:
+        for name, kind, size, link, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size, entry.linkname = kind, size, link
+            file.write(entry.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512))
+        file.write(bytes(1024))
+
+
+def test_what_comes_back_does_not_unpack_to_more_than_the_disk_has(tmp_path):
+    job = Job(tmp_path, "")
+    with open(tmp_path / "hole", "wb") as file:
+        file.truncate(1 << 40)
+    subprocess.run(
+        ["tar", "-C", tmp_path, "--transform", "s:^:outputs/:", "-Scf", job.here / staging.RESULT, "hole"], check=True
+    )
+    with pytest.raises(staged_files.Unsafe, match="unpacks to more than"):
+        staged_files.put_back(str(job.here), KEPT)
+    block = b"x" * (1 << 20)
+    first = ("outputs/0", tarfile.REGTYPE, len(block), "", block)
+    came_back(job, first, *[(f"outputs/{n}", tarfile.LNKTYPE, 0, "outputs/0", b"") for n in range(1, 2000)])
+    with pytest.raises(staged_files.Unsafe, match="unpacks to more than"):
+        staged_files.put_back(str(job.here), KEPT)
+    for path in (job.here / "outputs").iterdir():
+        path.unlink()
+    with open(tmp_path / "hole", "wb") as file:
+        file.truncate(1 << 29)
+    subprocess.run(
+        ["tar", "-C", tmp_path, "--transform", "s:^:outputs/:", "-Scf", job.here / staging.RESULT, "hole"], check=True
+    )
+    staged_files.put_back(str(job.here), KEPT)
+    put = (job.here / "outputs" / "hole").stat()
+    assert put.st_size == 1 << 29 and put.st_blocks < 1000, "holes stay holes"
+
+
+def test_another_name_of_a_file_leads_nowhere_else(tmp_path):
+    job = Job(tmp_path, "")
+    (tmp_path / "secret").write_text("secret")
+    (job.here / "outputs" / "link").symlink_to(tmp_path / "secret")
+    (job.here / "outputs" / "away").symlink_to(tmp_path)
+    os.mkfifo(job.here / "outputs" / "fifo")
+    for name in ("outputs/link", "outputs/away/secret", "outputs/fifo"):
+        came_back(job, ("outputs/taken", tarfile.LNKTYPE, 0, name, b""))
+        with pytest.raises((OSError, staged_files.Unsafe), match="not followed|is a link|no regular file"):
+            staged_files.put_back(str(job.here), KEPT)
+        assert not (job.here / "outputs" / "taken").exists()
+
+
+def test_a_fifo_in_the_way_holds_nobody_up(tmp_path):
+    job = Job(tmp_path, "")
+    os.mkfifo(job.here / "outputs" / "a.hpcbatch-new")
+    came_back(job, ("outputs/a", tarfile.REGTYPE, 1, "", b"x"))
+    staged_files.put_back(str(job.here), KEPT)
+    assert job.text("outputs/a") == "x"
+    os.mkfifo(job.here / staging.RESULT)
+    with pytest.raises(OSError, match="no regular file"):
+        staged_files.put_back(str(job.here), KEPT)
