@@ -3,7 +3,6 @@
 One `Client` may be used by several threads; each has a connection of its own.
 """
 
-import errno
 import http.client
 import json
 import os
@@ -158,7 +157,8 @@ def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
 
 
 class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket, whose path may be longer than an address holds."""
+    """HTTP over a Unix socket, whose path may be longer than an address holds. `connect` raises OSError, and Error where another user
+    listens."""
 
     def __init__(self, path, timeout):
         super().__init__("engine", timeout=timeout)
@@ -181,7 +181,7 @@ class UnixConnection(http.client.HTTPConnection):
         if uid != os.geteuid():
             # It would be handed what the user's tasks are, and could answer anything.
             self.close()
-            raise PermissionError(errno.EACCES, f"another user's process (uid {uid}) listens there")
+            raise Error(f"cannot use the socket {self._path}: another user's process (uid {uid}) listens there")
 
 
 class _OfThread(threading.local):

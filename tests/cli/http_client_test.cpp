@@ -11,6 +11,9 @@
 #include <mutex>
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -81,6 +84,41 @@ TEST_F(HttpClientTest, PathsMayBeLongerThanASocketAddress) {
   });
   HttpClient client({folder + "/socket"}, -1);
   EXPECT_EQ(client.request("GET", "/", {}, 10s).status, 200);
+}
+
+TEST_F(HttpClientTest, TheSocketOfAnotherUserIsNotUsed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    constexpr uid_t kNobody = 65534;
+    sockaddr_un address{AF_UNIX, {}};
+    socket().copy(address.sun_path, sizeof address.sun_path - 1);
+    const int door = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (::setuid(kNobody) != 0 ||
+        ::bind(door, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(door, 1) != 0 || ::write(ready[1], "x", 1) != 1)
+      ::_exit(1);
+    char byte = 0;
+    const ssize_t got = ::read(::accept(door, nullptr, nullptr), &byte, 1);
+    ::_exit(got == 0 ? 0 : 2);
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::close(ready[0]);
+  {
+    HttpClient client({socket()}, -1);
+    const Answer answer = client.request("POST", "/v1/tasks", "secret", 10s);
+    EXPECT_EQ(answer.outcome, Exchange::Refused);
+    EXPECT_EQ(answer.error,
+              "cannot use the socket " + socket() + ": another user's process listens there");
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
+  EXPECT_EQ(status, 0) << "nothing was said to it";
 }
 
 TEST_F(HttpClientTest, SilenceEndsAtTheDeadline) {

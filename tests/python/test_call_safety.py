@@ -291,6 +291,6 @@ print(len(visitor.recv(1000)), flush=True)
 """
     with subprocess.Popen([sys.executable, "-c", text, path, str(NOBODY)], stdout=subprocess.PIPE, text=True) as engine:
         assert engine.stdout.readline() == "ready\n"
-        with pytest.raises(client.EngineAway, match=f"another user's process .uid {NOBODY}. listens there"):
+        with pytest.raises(client.Error, match=f"{path}: another user's process .uid {NOBODY}. listens there"):
             client.Client(str(path)).post("/v1/tasks", {"secret": "secret"})
         assert engine.stdout.readline() == "0\n", "nothing was said to it"

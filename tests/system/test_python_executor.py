@@ -1,6 +1,8 @@
 """`hpcbatch.Executor`: calls of Python functions as tasks, as concurrent.futures has them."""
 
+import base64
 import concurrent.futures
+import contextlib
 import functools
 import os
 import pathlib
@@ -10,6 +12,7 @@ import textwrap
 import threading
 import time
 import unittest
+import uuid
 import weakref
 
 import pytest
@@ -326,3 +329,51 @@ def test_quick_calls_and_chunks_fit_where_a_single_one_does(home, monkeypatch):
     with hpcbatch.Executor(memory="100M") as executor:
         assert list(executor.map(abs, range(-3000, 0))) == list(range(3000, 0, -1))
         assert list(executor.map(abs, range(-200, 0), chunksize=100)) == list(range(200, 0, -1))
+
+
+LOOK = """[
+    __import__("pathlib").Path("/proc", entry, "cmdline").read_bytes()
+    for entry in __import__("os").listdir("/proc") if entry.isdigit() and __import__("os").path.exists(f"/proc/{entry}/cmdline")
+]"""
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_nothing_of_a_call_stands_in_a_command_line(home, warm):
+    """All users of a node read those."""
+    secrets = [uuid.uuid4().hex for _ in range(2)]
+    with hpcbatch.Executor(
+        cpus=0.5, memory="200M", warm=warm, initializer=os.putenv, initargs=("INITIALIZED", secrets[0])
+    ) as executor:
+        lines = executor.submit(eval, LOOK, {"argument": secrets[1]}).result()
+        secrets.append(executor._calls._key)
+        own = executor.submit(eval, "[name for name in __import__('os').environ if 'HPCBATCH_CALLS' in name]").result()
+    assert own == [], "nor are they handed on to what a call starts"
+    words = [word for line in lines for word in line.split(b"\0")]
+    assert any(b"call_worker.py" in word for word in words), "it was looked while it ran"
+    for word in list(words):
+        with contextlib.suppress(ValueError):
+            words.append(base64.b64decode(word, validate=True))
+    assert not [secret for secret in secrets if any(secret.encode() in word for word in words)]
+
+
+def test_a_folder_in_which_others_can_rename_is_refused(home):
+    shared = home.directory / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(hpcbatch.Error, match=f"{shared} .*mode 0777.*everybody.*chmod o-w"):
+        hpcbatch.Executor(memory="100M", directory=shared / "calls")
+    shared.chmod(0o1777)
+    with hpcbatch.Executor(memory="100M", directory=shared / "calls") as executor:
+        assert executor.submit(abs, -1).result() == 1
+        # What another put in place of a result is not read, and costs that one call.
+        (folder,) = (shared / "calls").iterdir()
+        gate = home.directory / "gate"
+        held = executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done")
+        wait_until(held.running)
+        folder.rename(folder.with_name("aside"))
+        folder.mkdir()
+        gate.touch()
+        assert "cannot be read from" in str(held.exception(timeout=60))
+        folder.rename(folder.with_name("forged"))
+        folder.with_name("aside").rename(folder)
+        assert executor.submit(abs, -2).result() == 2
