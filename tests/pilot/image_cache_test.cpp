@@ -1,6 +1,6 @@
 // Images kept for a site, with programs that only seem to pull.
-#include "pilot/processes/image_cache.hpp"
-#include "pilot/processes/pull_lock.hpp"
+#include "pilot/images/image_cache.hpp"
+#include "pilot/images/pull_lock.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Images that are folders: layers laid over each other, and what layers say that mean harm.
-#include "pilot/processes/oci_layout.hpp"
-#include "pilot/processes/image_layer.hpp"
+#include "pilot/images/oci_layout.hpp"
+#include "pilot/images/image_layer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

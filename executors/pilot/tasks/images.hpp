@@ -4,8 +4,8 @@
 
 #include "pilot/base/helper.hpp"
 #include "pilot/base/time.hpp"
+#include "pilot/images/image_cache.hpp"
 #include "pilot/policy/attempt.hpp"
-#include "pilot/processes/image_cache.hpp"
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
-#include "pilot/processes/image_layer.hpp"
+#include "pilot/images/image_layer.hpp"
 
-#include "pilot/processes/digest_sum.hpp"
+#include "pilot/images/digest_sum.hpp"
 #include "posix/regular_file.hpp"
 
 #include <archive.h>

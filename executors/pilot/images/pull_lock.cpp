@@ -1,4 +1,4 @@
-#include "pilot/processes/pull_lock.hpp"
+#include "pilot/images/pull_lock.hpp"
 
 #include "posix/fd.hpp"
 #include "wire/key.hpp"

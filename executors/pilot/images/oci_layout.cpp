@@ -1,8 +1,8 @@
-#include "pilot/processes/oci_layout.hpp"
+#include "pilot/images/oci_layout.hpp"
 
+#include "pilot/images/digest_sum.hpp"
+#include "pilot/images/image_layer.hpp"
 #include "pilot/policy/json_text.hpp"
-#include "pilot/processes/digest_sum.hpp"
-#include "pilot/processes/image_layer.hpp"
 #include "posix/regular_file.hpp"
 #include "posix/write_all.hpp"
 

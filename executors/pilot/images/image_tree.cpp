@@ -1,4 +1,4 @@
-#include "pilot/processes/image_tree.hpp"
+#include "pilot/images/image_tree.hpp"
 
 #include "pilot/base/remove_tree.hpp"
 

@@ -1,6 +1,6 @@
-#include "pilot/processes/digest_sum.hpp"
+#include "pilot/images/digest_sum.hpp"
 
-#include "pilot/processes/image_tree.hpp"
+#include "pilot/images/image_tree.hpp"
 
 #include <array>
 

@@ -1,9 +1,9 @@
-#include "pilot/processes/image_cache.hpp"
+#include "pilot/images/image_cache.hpp"
 
 #include "pilot/base/make_folders.hpp"
 #include "pilot/base/remove_tree.hpp"
-#include "pilot/processes/oci_layout.hpp"
-#include "pilot/processes/pull_lock.hpp"
+#include "pilot/images/oci_layout.hpp"
+#include "pilot/images/pull_lock.hpp"
 #include "pilot/processes/run_program.hpp"
 #include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"

@@ -1,7 +1,7 @@
 // A folder that is an OCI layout: what is in it, and a root file system unpacked from it.
 #pragma once
 
-#include "pilot/processes/image_tree.hpp"
+#include "pilot/images/image_tree.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // A layer of an image: its blob is read once, held to its digests and its bounds while it flows, and unpacked on the way.
 #pragma once
 
-#include "pilot/processes/image_tree.hpp"
+#include "pilot/images/image_tree.hpp"
 
 #include <string>
 
