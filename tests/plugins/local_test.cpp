@@ -232,6 +232,25 @@ TEST_F(LocalTest, OnlyNamesWithThePrefixAreListed) {
   EXPECT_EQ(jobs->front().name, "xxK");
 }
 
+TEST_F(LocalTest, WhatATaskPutsInPlaceOfAMarkHoldsNobodyUp) {
+  const std::string number = submit_shell("hbM", "sleep 600", 3600s);
+  const std::string make = "cd " + (root_ / "state").string() +
+                           R"( && for kind in pid ended; do
+    mkfifo hbfifo.$kind && mkdir hbfolder.$kind && ln -s /dev/zero hbzero.$kind && truncate -s 1T hbhuge.$kind &&
+    touch "hba b.$kind" "hb
+x.$kind" && ln -s hbloop.$kind hbloop.$kind || exit 1
+  done)";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  const auto jobs = scheduler_->read_poll("hb", run(scheduler_->poll("hb", {})));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1U);
+  EXPECT_EQ(jobs->front().name, "hbM");
+  EXPECT_EQ(run(scheduler_->cancel({"hbfifo", "hbhuge", "hbM"}, {"1", "1", number})).exit_code, 0);
+  const auto job = until_ended("hbM");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->cause, EndCause::Cancelled);
+}
+
 TEST_F(LocalTest, OneThatEndsWhileTheListIsMadeHasEnded) {
   CommandOutput output;
   output.standard_output = "running hbM 17 - node\nended hbM 17 completed 0\nend\n";

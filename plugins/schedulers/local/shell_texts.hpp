@@ -43,6 +43,10 @@ hb_sweep() {
     [ -n "$hb_found" ] || return 0
   done
 }
+# The marks here that $1 names.  A task can put anything in their place: who opened a FIFO would wait for ever.
+hb_marks() {
+  find . -maxdepth 1 -type f -size -2 -name "$1" ! -name '*[!A-Za-z0-9._-]*' 2>/dev/null
+}
 hb_uptime() { read -r hb_now hb_rest < /proc/uptime; hb_now=${hb_now%%.*}; }
 )sh";
 
@@ -53,7 +57,7 @@ hb_directory
 hb_stat $$; hb_uptime; hb_began=$hb_now
 set -C
 if ! { echo "$$ $hb_start $hb_began $hb_walltime" > "$hb_dir/$hb_name.pid"; } 2>/dev/null; then
-  { read -r hb_first hb_rest < "$hb_dir/$hb_name.pid"; } || exit 3
+  [ -f "$hb_dir/$hb_name.pid" ] && { read -r hb_first hb_rest < "$hb_dir/$hb_name.pid"; } || exit 3
   echo "$hb_first"
   exit 0
 fi
@@ -82,6 +86,7 @@ elif [ "$hb_walltime" -gt 0 ] && [ $((hb_now - hb_began)) -ge "$hb_walltime" ]; 
 else hb_cause=failed
 fi
 hb_sweep $$ $$
+rm -f "$hb_dir/$hb_name.new"
 echo "$$ $hb_cause $hb_code" > "$hb_dir/$hb_name.new"
 mv -f "$hb_dir/$hb_name.new" "$hb_dir/$hb_name.ended"
 rm -f "$hb_dir/$hb_name.pid"
@@ -102,7 +107,8 @@ hb_directory
 cd "$hb_dir" || exit 3
 hb_uptime
 read -r host < /proc/sys/kernel/hostname
-for file in "$1"*.pid; do
+for file in $(hb_marks "$1*.pid"); do
+  file=${file#./}
   name=${file%.pid} pid=
   { read -r pid start began walltime < "$file"; } 2>/dev/null || [ -e "$file" ] || continue
   [ ! -e "$name.ended" ] || continue
@@ -112,10 +118,11 @@ for file in "$1"*.pid; do
     [ "$walltime" = 0 ] || left=$((walltime - hb_now + began))
     echo "running $name $pid $left $host"
   elif [ -e "$file" ]; then
-    echo "$pid lost 0" > "$name.new" && mv -f "$name.new" "$name.ended" && rm -f "$file"
+    rm -f "$name.new" && echo "$pid lost 0" > "$name.new" && mv -f "$name.new" "$name.ended" && rm -f "$file"
   fi
 done
-for file in "$1"*.ended; do
+for file in $(hb_marks "$1*.ended"); do
+  file=${file#./}
   { read -r pid cause code < "$file"; } 2>/dev/null && echo "ended ${file%.ended} $pid $cause $code"
 done
 echo end
@@ -128,6 +135,7 @@ hb_directory
 cd "$hb_dir" || exit 3
 sessions=
 for name in "$@"; do
+  [ -n "$(hb_marks "$name.pid")" ] || continue
   { read -r pid start began walltime < "$name.pid"; } 2>/dev/null && hb_is_alive "$pid" "$start" || continue
   kill -TERM "$pid" && sessions="$sessions $pid $start"
 done
