@@ -4,6 +4,7 @@
 #include "cli/show/values.hpp"
 #include "cli/split/split_tasks.hpp"
 #include "cli/tasks/submission.hpp"
+#include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"
 
 #include <boost/json/object.hpp>
@@ -15,8 +16,6 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace hpcbatch {
 namespace {
@@ -25,10 +24,10 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kStateFile = "split.json";
+constexpr std::size_t kLargestState = std::size_t{1} << 30;
 
 json::object state_in(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = read_regular(AT_FDCWD, file, kLargestState, Links::Followed).text;
   json::error_code error;
   const json::value found = json::parse(text, error);
   return !error && found.is_object() ? found.get_object() : json::object{};

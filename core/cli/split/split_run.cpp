@@ -14,6 +14,7 @@
 #include "cli/tasks/items.hpp"
 #include "cli/tasks/submission.hpp"
 #include "model/quantities.hpp"
+#include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -26,8 +27,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 
@@ -72,9 +71,10 @@ std::vector<std::string> paths_in(const std::string& file, const std::string& di
   return paths;
 }
 
+constexpr std::size_t kLargestText = std::size_t{1} << 30;
+
 std::string text_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_regular(AT_FDCWD, path, kLargestText, Links::Followed).text;
 }
 
 void write_file(const std::string& path, const std::string& text) {
