@@ -41,6 +41,13 @@ std::string link_target(int folder, const std::string& name) {
   return target;
 }
 
+/// None, or trouble where it was to be made.
+Fd missing_folder(const ImagePath& path, int error, bool make) {
+  if (make || (error != ENOENT && error != ENOTDIR))
+    refuse("open the folder of " + shown(path), error);
+  return {};
+}
+
 std::deque<std::string> steps_of(const std::string& text) {
   std::deque<std::string> steps;
   std::istringstream parts(text);
@@ -122,10 +129,8 @@ Fd ImageTree::folder_by_steps(const ImagePath& path, bool make) {
     }
     const int error = errno;
     const std::string target = link_target(at, step);
-    const bool is_missing = target.empty() && (error == ENOENT || error == ENOTDIR);
-    if (is_missing && !make) return {};
-    if (target.empty() || ++links > kMostLinks)
-      refuse("open the folder of " + shown(path), target.empty() ? error : ELOOP);
+    if (target.empty()) return missing_folder(path, error, make);
+    if (++links > kMostLinks) refuse("open the folder of " + shown(path), ELOOP);
     if (target.front() == '/') way.clear();
     const std::deque<std::string> said = steps_of(target);
     ahead.insert(ahead.begin(), said.begin(), said.end());
