@@ -17,7 +17,7 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr std::time_t kStale = 24 * 60 * 60;
+constexpr std::time_t kStale = std::time_t{24} * 60 * 60;
 constexpr int kLockPause = 50;
 
 using wire::FileTrouble;
