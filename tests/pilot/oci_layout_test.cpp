@@ -120,6 +120,7 @@ struct OciLayoutTest : testing::Test {
   }
   std::string unpacked(const std::vector<Tar>& layers, const ImageBudget& budget = {}) const {
     std::vector<std::string> digests;
+    digests.reserve(layers.size());
     for (const Tar& layer : layers) digests.push_back(blob(layer.text()));
     image(digests);
     return unpack_layout(root + "/layout", "", tree, budget);
