@@ -370,10 +370,9 @@ exec "$PILOT" "$@"
   write("image.sif", "");
   start({{"PATH", path("bin") + ":/usr/bin:/bin"}, {"PILOT", HPCBATCH_PILOT}});
   unsigned number = 0;
-  for (const std::string make : {"mkfifo $r", "mkdir $r", "ln -s /dev/zero $r", "truncate -s 1T $r",
-                                 "ln -s $r $r", "mkfifo $r; chmod 0 $r",
-                                 "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX)"
-                                 ".bind(sys.argv[1])' $r"}) {
+  for (const std::string make :
+       {"mkfifo $r", "mkdir $r", "ln -s /dev/zero $r", "truncate -s 1T $r", "ln -s $r $r",
+        "mkfifo $r; chmod 0 $r", "python3 -c 'import socket; socket.socket(1).bind(\"'$r'\")'"}) {
     auto contained = shell(++number, "r=$TMPDIR/.hpcbatch-inside; rm $r && " + make);
     contained.set_container(path("image.sif"));
     const auto result = outcome(contained);
