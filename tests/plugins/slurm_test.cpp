@@ -366,10 +366,26 @@ TEST(SlurmSubmit, WaitingAtAFullControllerUntilKilledIsUnclear) {
 
 // ---- listing
 
+/// As the shell text chooses one each time.
+const std::string kMark = "hb5f0c1d2e3a4b5c6d7e8f9012";
+
+/// A batch job between marks, as squeue prints it: what is behind the last bar is its name.
+std::string marked(const std::string& line) {
+  const auto name = line.rfind('|');
+  return kMark + line.substr(0, name) + kMark + line.substr(name + 1) + kMark + "\n";
+}
+
+/// What the poll prints where these are there.
+CommandOutput listing(const std::vector<std::string>& lines) {
+  std::string text = "hbmark " + kMark + "\n";
+  for (const std::string& line : lines) text += marked(line);
+  return answer(0, text + kMark + "end\n");
+}
+
 BatchJob listed(const std::string& state, const std::string& reason,
-                const std::string& mark = "hb") {
-  const auto jobs = make()->read_poll(
-      "hbQ", answer(0, mark + "|17|" + state + "|1:00:00||" + reason + "|hbQ7x\nhbend\n"));
+                const std::string& kind = "job") {
+  const auto jobs =
+      make()->read_poll("hbQ", listing({kind + "|17|" + state + "|1:00:00||" + reason + "|hbQ7x"}));
   EXPECT_TRUE(jobs) << jobs.error().text;
   return jobs && !jobs->empty() ? jobs->front() : BatchJob{};
 }
@@ -440,11 +456,9 @@ TEST(SlurmPoll, WhatAPendingReasonMeans) {
 
 TEST(SlurmPoll, ReadsALineWithAllInIt) {
   const auto jobs =
-      make()->read_poll("hbQ", answer(0,
-                                      "hb|18|RUNNING|1-02:03:04|n[1-2,07],gpu3|None|hbQ7x\n"
-                                      "hb|19_[1-5]|PENDING|1:00:00||Resources|somebody's | own\n"
-                                      "hb|20|PENDING|1:00:00||Priority|hbZ1\n"
-                                      "hbend\n"));
+      make()->read_poll("hbQ", listing({"job|18|RUNNING|1-02:03:04|n[1-2,07],gpu3|None|hbQ7x",
+                                        "job|19_[1-5]|PENDING|1:00:00||Resources|somebody's own",
+                                        "job|20|PENDING|1:00:00||Priority|hbZ1"}));
   ASSERT_TRUE(jobs) << jobs.error().text;
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ(jobs->front().name, "hbQ7x");
@@ -457,21 +471,19 @@ TEST(SlurmPoll, TimeLeftIsToldOnlyOfWhatRuns) {
   EXPECT_EQ(listed("PENDING", "Resources").time_left, std::nullopt);
   EXPECT_EQ(listed("RUNNING", "None").time_left, 1h);
   const auto jobs = make()->read_poll(
-      "hb",
-      answer(0, "hb|1|RUNNING|UNLIMITED|n1|None|hbA\nhb|2|RUNNING|0:59|n1|None|hbB\nhbend\n"));
+      "hb", listing({"job|1|RUNNING|UNLIMITED|n1|None|hbA", "job|2|RUNNING|0:59|n1|None|hbB"}));
   ASSERT_TRUE(jobs);
   EXPECT_EQ(jobs->at(0).time_left, std::nullopt);
   EXPECT_EQ(jobs->at(1).time_left, 59s);
 }
 
 TEST(SlurmPoll, TheAccountingTellsOnlyOfEnds) {
-  const auto job = listed("CANCELLED by 1000", "None", "hbacct");
+  const auto job = listed("CANCELLED by 1000", "None", "acct");
   EXPECT_EQ(job.cause, EndCause::Cancelled);
   const auto jobs =
-      make()->read_poll("hbQ", answer(0,
-                                      "\nhbacct|7|RUNNING|01:00:00|n1|None|hbQold\nhbacct|8|"
-                                      "PENDING|01:00:00|None assigned|None|hbQolder\n"
-                                      "hbacct|9|TIMEOUT|01:00:00|n[1-2]|None|hbQ7x\nhbend\n"));
+      make()->read_poll("hbQ", listing({"acct|7|RUNNING|01:00:00|n1|None|hbQold",
+                                        "acct|8|PENDING|01:00:00|None assigned|None|hbQolder",
+                                        "acct|9|TIMEOUT|01:00:00|n[1-2]|None|hbQ7x"}));
   ASSERT_TRUE(jobs) << jobs.error().text;
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ(jobs->front().cause, EndCause::Timeout);
@@ -479,9 +491,8 @@ TEST(SlurmPoll, TheAccountingTellsOnlyOfEnds) {
 
 TEST(SlurmPoll, WhatAnotherClusterOfAFederationTookHasNotEnded) {
   const auto jobs =
-      make()->read_poll("hbQ", answer(0,
-                                      "hb|67108881|REVOKED|1:00:00||None|hbQ7x\n"
-                                      "hb|134217745|RUNNING|1:00:00|n1|None|hbQ7x\nhbend\n"));
+      make()->read_poll("hbQ", listing({"job|67108881|REVOKED|1:00:00||None|hbQ7x",
+                                        "job|134217745|RUNNING|1:00:00|n1|None|hbQ7x"}));
   ASSERT_TRUE(jobs) << jobs.error().text;
   ASSERT_EQ(jobs->size(), 1u);
   EXPECT_EQ(jobs->front().state, BatchState::Running);
@@ -496,20 +507,41 @@ TEST(SlurmPoll, NothingIsConcludedFromAnAnswerThatCannotBeTrusted) {
       distrusted(answer(
           1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")),
       HasSubstr("squeue exit 1: slurm_load_jobs error: Unable to contact slurm controller"));
-  EXPECT_THAT(distrusted(answer(0, "hb|1|RUNNING|1:00|n1|None|hbA\n")),
-              HasSubstr("half an answer"));
+  const std::string head = "hbmark " + kMark + "\n";
+  const std::string job = marked("job|1|RUNNING|1:00|n1|None|hbA");
+  EXPECT_THAT(distrusted(answer(0, head + job)), HasSubstr("half an answer"));
   EXPECT_THAT(distrusted(answer(0, "")), HasSubstr("half an answer"));
-  EXPECT_THAT(distrusted(answer(0, "hb|1|RUNN\nhbend\n")), HasSubstr("no batch job"));
-  EXPECT_THAT(distrusted(answer(0, "*** Down on Friday ***\nhbend\n")),
-              HasSubstr("Down on Friday"));
-  EXPECT_THAT(distrusted(answer(0, "hb|1|???|1:00|n1|None|hbA\nhbend\n")), HasSubstr("no state"));
-  EXPECT_THAT(distrusted(answer(0, "hbend\n")), "trusted");
+  EXPECT_THAT(distrusted(answer(0, "*** Down on Friday ***\n")), HasSubstr("Down on Friday"));
+  EXPECT_THAT(distrusted(answer(0, "hbmark hb\nhbjob|1|RUNNING|1:00|n1|NonehbhbAhb\nhbend\n")),
+              HasSubstr("half an answer"))
+      << "a mark that all can foresee";
+  EXPECT_THAT(distrusted(answer(0, head + kMark + "job|1|RUNN" + kMark + "end\n")),
+              HasSubstr("half an answer"));
+  EXPECT_THAT(distrusted(answer(0, head + "squeue was here\n" + job + kMark + "end\n")),
+              HasSubstr("half an answer"));
+  EXPECT_THAT(distrusted(listing({"job|1|RUNNING|1:00|n1|hbA"})), HasSubstr("no batch job"));
+  EXPECT_THAT(distrusted(listing({"job|1|???|1:00|n1|None|hbA"})), HasSubstr("no state"));
+  EXPECT_THAT(distrusted(listing({})), "trusted");
+  EXPECT_THAT(distrusted(answer(0, "*** Down on Friday ***\n" + head + job + kMark + "end\n")),
+              "trusted");
+}
+
+TEST(SlurmPoll, ANameMayHoldAnything) {
+  const std::string forged = "x\nhb|9|RUNNING|1:00|n[1-65536]|None|hbQ9\nhbend\n" + kMark.substr(1);
+  std::string text = "hbmark " + kMark + "\n";
+  for (const std::string& name :
+       {std::string("a\nb"), std::string("a|b\xff"), forged, std::string("hbQ7x")})
+    text += kMark + "job|7|RUNNING|1:00|n1|None" + kMark + name + kMark + "\n";
+  const auto jobs = make()->read_poll("hbQ", answer(0, text + kMark + "end\n"));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().name, "hbQ7x");
 }
 
 TEST(SlurmPoll, NodeListsThatCannotBeTakenApartStayAsTheyAre) {
   const auto nodes = [](const std::string& list) {
     const auto jobs =
-        make()->read_poll("hb", answer(0, "hb|1|RUNNING|1:00|" + list + "|None|hbA\nhbend\n"));
+        make()->read_poll("hb", listing({"job|1|RUNNING|1:00|" + list + "|None|hbA"}));
     return jobs ? jobs->front().nodes : std::vector<std::string>{};
   };
   EXPECT_THAT(nodes("r[1-2]-ib"), ElementsAre("r1-ib", "r2-ib"));
@@ -522,10 +554,22 @@ TEST(SlurmPoll, NodeListsThatCannotBeTakenApartStayAsTheyAre) {
 TEST(SlurmPoll, ALineNamesNoMoreNodesThanSlurmCanHave) {
   std::string list = "r[1-60000]";
   while (list.size() < 8000) list += ",r[1-60000]";
-  const auto jobs =
-      make()->read_poll("hb", answer(0, "hb|1|RUNNING|1:00|" + list + "|None|hbA\nhbend\n"));
+  const auto jobs = make()->read_poll("hb", listing({"job|1|RUNNING|1:00|" + list + "|None|hbA"}));
   ASSERT_TRUE(jobs);
   EXPECT_THAT(jobs->front().nodes, ElementsAre(list));
+}
+
+TEST(SlurmPoll, AllLinesTogetherNameABoundedNumberOfNodes) {
+  std::vector<std::string> lines(200, "job|1|RUNNING|1:00|n[1-65536]|None|hbA");
+  lines.emplace_back("job|2|RUNNING|1:00|" + std::string(300, 'n') + "[1-9]|None|hbB");
+  const auto jobs = make()->read_poll("hb", listing(lines));
+  ASSERT_TRUE(jobs);
+  std::size_t nodes = 0;
+  for (const BatchJob& job : *jobs) nodes += job.nodes.size();
+  EXPECT_LE(nodes, 1'000'201u);
+  EXPECT_EQ(jobs->front().nodes.size(), 65'536u);
+  EXPECT_THAT(jobs->at(199).nodes, ElementsAre("n[1-65536]"));
+  EXPECT_EQ(jobs->back().nodes.size(), 1u);
 }
 
 // ---- the shell texts, with scripted commands in place of SLURM's
@@ -563,8 +607,12 @@ class SlurmShell : public testing::Test {
   std::filesystem::path root_;
 };
 
+/// A squeue that knows one batch job, in the form that it is asked for.
+constexpr const char* kSqueue =
+    R"sh(printf '%s\n' "$SQUEUE_FORMAT" | sed 's/%i/1/; s/%T/RUNNING/; s/%L/1:00/; s/%N/n1/; s/%r/None/; s/%j/hbQ1/')sh";
+
 TEST_F(SlurmShell, ANameThatSqueueForgotIsLookedUpInTheAccounting) {
-  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'");
+  scripted("squeue", kSqueue);
   scripted("sacct",
            "for a; do case $a in --name=*) echo \"9|TIMEOUT|01:00:00|n1|None|${a#--name=}\";; "
            "esac; done");
@@ -576,7 +624,7 @@ TEST_F(SlurmShell, ANameThatSqueueForgotIsLookedUpInTheAccounting) {
 }
 
 TEST_F(SlurmShell, BatchJobsInHiddenPartitionsAreListed) {
-  scripted("squeue", "for a; do [ $a != --all ] || echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; done");
+  scripted("squeue", std::string("for a; do [ $a != --all ] || ") + kSqueue + "; done");
   const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
   ASSERT_TRUE(jobs) << jobs.error().text;
   EXPECT_EQ(jobs->size(), 1u);
@@ -584,7 +632,7 @@ TEST_F(SlurmShell, BatchJobsInHiddenPartitionsAreListed) {
 }
 
 TEST_F(SlurmShell, WithoutAnUnknownNameTheAccountingIsLeftAlone) {
-  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'");
+  scripted("squeue", kSqueue);
   scripted("sacct", "echo '9|TIMEOUT|01:00:00|n1|None|hbQ1'");
   const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
   ASSERT_TRUE(jobs);
@@ -600,14 +648,16 @@ TEST_F(SlurmShell, AnAccountingThatFailsOrIsAbsentSpoilsNothing) {
 }
 
 TEST_F(SlurmShell, AFailureOfSqueueIsOneOfThePoll) {
-  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; exit 1");
+  scripted("squeue", std::string(kSqueue) + "; exit 1");
   EXPECT_FALSE(make()->read_poll("hbQ", run(make()->poll("hbQ", {}))));
 }
 
 TEST_F(SlurmShell, CancelsEachByNameAndGoesOnAfterAFailure) {
-  scripted("scancel", "printf '<%s>' \"$@\"; echo; [ \"$1\" != --name=hbQ2 ]");
+  scripted("scancel", "printf '<%s>' \"$@\"; echo; [ \"$2\" != --name=hbQ2 ]");
   const auto output = run(make()->cancel({"hbQ1", "hbQ2", "hbQ3"}, {"17", "", "19"}));
-  EXPECT_EQ(output.standard_output, "<--name=hbQ1>\n<--name=hbQ2>\n<--name=hbQ3>\n");
+  const std::string user = "<--user=" + std::to_string(::getuid()) + ">";
+  EXPECT_EQ(output.standard_output,
+            user + "<--name=hbQ1>\n" + user + "<--name=hbQ2>\n" + user + "<--name=hbQ3>\n");
   EXPECT_EQ(output.exit_code, 1);
 }
 
@@ -646,22 +696,28 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
   return watcher ? watcher->read_queue(output) : Error{Error::Kind::Rejected, "it is none"};
 }
 
+/// What comes before the lines of all: the names of one's own, by number.
+std::string own_names(const std::vector<std::string>& lines) {
+  return listing(lines).standard_output;
+}
+
 TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
-  const auto queue = read_queue(answer(
-      0,
-      "hbnow|1000000\n"
-      "hbpart|main*|6/2/0/8|n[1-2]\n"
-      "hbpart|main*|0/0/4/4|n3\n"
-      "hbpart|long|4/0/0/4|n2\n"
-      "hbrun|11|ann|main|4|1:00:00|12:34|n1|999000|a|b\n"
-      "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|2026-11-26T10:00:00|x\n"
-      "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|999990|next\n"
-      "hbwait|14|cat|main|1|30:00|JobHeldUser|N/A|held\n"
-      "hbwait|17|cat|main|1|30:00|QOSMaxJobsPerUserLimit|999000|limited\n"
-      "hbwait|15|cat|main|1|30:00|Dependency|1000007|later\n"
-      "hbwait|16|cat|main|1|30:00|Nodes required for job are DOWN, DRAINED or reserved for jobs in "
-      "higher priority partitions|1|first\n"
-      "hbend\n"));
+  const auto queue =
+      read_queue(answer(0, own_names({"11|a", "99|gone"}) +
+                               "hbnow|1000000\n"
+                               "hbpart|main*|6/2/0/8|n[1-2]\n"
+                               "hbpart|main*|0/0/4/4|n3\n"
+                               "hbpart|long|4/0/0/4|n2\n"
+                               "hbrun|11|ann|main|4|1:00:00|12:34|n1|999000\n"
+                               "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|2026-11-26T10:00:00\n"
+                               "hbwait|13_4|ann|main,long|8|UNLIMITED|999990|Priority\n"
+                               "hbwait|14|cat|main|1|30:00|N/A|JobHeldUser\n"
+                               "hbwait|17|cat|main|1|30:00|999000|QOSMaxJobsPerUserLimit\n"
+                               "hbwait|15|cat|main|1|30:00|1000007|Dependency\n"
+                               "hbwait|16|cat|main|1|30:00|1|Nodes required for job are DOWN, "
+                               "DRAINED or reserved for jobs in "
+                               "higher priority partitions\n"
+                               "hbend\n"));
   ASSERT_TRUE(queue) << queue.error().text;
   ASSERT_EQ(queue->partitions.size(), 2U);
   const WatchedPartition& main = queue->partitions[0];
@@ -674,7 +730,8 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   ASSERT_EQ(queue->jobs.size(), 7U);
   const WatchedJob& first = queue->jobs[0];
   EXPECT_TRUE(first.runs);
-  EXPECT_EQ(first.name, "a|b");
+  EXPECT_EQ(first.name, "a");
+  EXPECT_EQ(queue->jobs[1].name, "") << "another user's";
   EXPECT_EQ(first.user, "ann");
   EXPECT_EQ(first.cpus, 4);
   EXPECT_EQ(first.limit, 1h);
@@ -700,17 +757,31 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
 }
 
 TEST(SlurmQueue, HalfAnAnswerIsNone) {
-  EXPECT_FALSE(read_queue(answer(0, "hbpart|main*|6/2/0/8|n[1-2]\n")));
-  EXPECT_FALSE(read_queue(answer(0, "hbrun|11|ann\nhbend\n")));
+  const std::string own = own_names({});
+  EXPECT_FALSE(read_queue(answer(0, "hbpart|main*|6/2/0/8|n[1-2]\nhbend\n")));
+  EXPECT_FALSE(read_queue(answer(0, own + "hbpart|main*|6/2/0/8|n[1-2]\n")));
+  EXPECT_FALSE(read_queue(answer(0, own + "hbrun|11|ann\nhbend\n")));
   EXPECT_FALSE(read_queue(answer(1, "", "slurm_load_jobs error: no contact")));
-  EXPECT_FALSE(read_queue(answer(0, "hbpart|main*|6/2/0/8|n1\nhbfailed\nhbend\n", "no contact")))
+  EXPECT_FALSE(
+      read_queue(answer(0, own + "hbpart|main*|6/2/0/8|n1\nhbfailed\nhbend\n", "no contact")))
       << "what waits could not be listed";
-  EXPECT_TRUE(read_queue(answer(0, "a banner\nhbend\n")));
+  EXPECT_TRUE(read_queue(answer(0, "a banner\n" + own + "hbend\n")));
+}
+
+TEST(SlurmQueue, NodesWrittenOutAreBounded) {
+  std::string text = own_names({});
+  for (int i = 0; i < 200; ++i)
+    text += "hbrun|" + std::to_string(i) + "|ann|main|4|1:00:00|12:34|n[1-65536]|999000\n";
+  const auto queue = read_queue(answer(0, text + "hbend\n"));
+  ASSERT_TRUE(queue) << queue.error().text;
+  std::size_t nodes = 0;
+  for (const WatchedJob& job : queue->jobs) nodes += job.nodes.size();
+  EXPECT_LE(nodes, 1'000'200u);
 }
 
 TEST_F(SlurmShell, AQueueThatCannotBeListedIsNoEmptyOne) {
   scripted("sinfo", "echo 'hbpart|main*|0/8/0/8|n[1-2]'");
-  scripted("squeue", R"(case "$*" in *pending*) echo no contact >&2; exit 1 ;; esac)");
+  scripted("squeue", R"(case "$*" in *--array*) echo no contact >&2; exit 1 ;; esac)");
   const auto slurm = make();
   const CommandLine command = dynamic_cast<const QueueWatcher&>(*slurm).watch_queue();
   EXPECT_FALSE(read_queue(run(command)));

@@ -6,34 +6,29 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
+#include <utility>
 
 namespace hpcbatch::slurm {
 namespace {
 
-// Of one batch job: as many as SLURM's own lists may have (MAX_SLURM_NODES).
-constexpr std::size_t kMostNodes = 65536;
-
 /// squeue lists all of this user's at once, ended ones for MinJobAge (300 s) after their end.  Only
 /// a name that it does not know is looked up in the accounting, if there is any, and only for how
 /// it ended: its view of what runs is older than squeue's, and a record whose end it missed runs
-/// there for ever.  `--all`: partitions may be hidden from those who use them.  Each line has a
-/// mark, so that a banner is no batch job, and the name last, because another batch job's name may
-/// contain anything.
+/// there for ever.  `--all`: partitions may be hidden from those who use them.  `--user`: sacct
+/// shows root everybody's, and a name of ours can be read by all and given to any batch job.
 constexpr const char* kList = R"sh(
-jobs=$(squeue --me --all --noheader --states=all --format='hb|%i|%T|%L|%N|%r|%j') || exit
-printf '%s\n' "$jobs"
+SQUEUE_FORMAT="${mark}job|%i|%T|%L|%N|%r$mark%j$mark"; export SQUEUE_FORMAT
+jobs=$(squeue --me --all --noheader --states=all) || exit
+printf 'hbmark %s\n%s\n' "$mark" "$jobs"
 unknown=
 for name in "$@"; do
-  case "$jobs
-" in *"|$name
-"*) ;; *) unknown="$unknown,$name" ;; esac
+  case $jobs in *"$mark$name$mark"*) ;; *) unknown="$unknown,$name" ;; esac
 done
 if [ -n "$unknown" ] && command -v sacct >/dev/null 2>&1; then
-  timeout 10 sacct --noheader --parsable2 --allocations --starttime=now-7days --name="${unknown#,}" \
-    --format=jobid,state,timelimit,nodelist,reason,jobname 2>/dev/null | sed 's/^/hbacct|/'
+  timeout 10 sacct --noheader --parsable2 --allocations --starttime=now-7days --user="$(id -u)" --name="${unknown#,}" \
+    --format=jobid,state,timelimit,nodelist,reason,jobname 2>/dev/null | sed "s/^/${mark}acct|/; s/|\([^|]*\)\$/$mark\1$mark/"
 fi
-echo hbend
+printf '%send\n' "$mark"
 )sh";
 
 template <class Number>
@@ -47,9 +42,14 @@ bool is_state(std::string_view word) {
          word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string_view::npos;
 }
 
-/// The part of a range list inside brackets: "1-2,07".
+Error distrust(const std::string& why) {
+  return {Error::Kind::Transient, "cannot list the batch jobs of SLURM: " + why};
+}
+
+/// The part of a range list inside brackets: "1-2,07".  Not more than `most` names in all.
 bool add_ranges(std::string_view head, std::string_view ranges, std::string_view tail,
-                std::vector<std::string>& names) {
+                std::size_t most, std::vector<std::string>& names) {
+  if (head.size() + tail.size() > kLongestNodeName) return false;
   while (!ranges.empty()) {
     const auto comma = std::min(ranges.find(','), ranges.size());
     const std::string_view range = ranges.substr(0, comma);
@@ -58,8 +58,8 @@ bool add_ranges(std::string_view head, std::string_view ranges, std::string_view
     const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
     unsigned long from = 0;
     unsigned long to = 0;
-    if (!read_number(first, from) || !read_number(last, to) || to < from ||
-        to - from >= kMostNodes - std::min(names.size(), kMostNodes))
+    if (first.size() > kLongestNodeName || !read_number(first, from) || !read_number(last, to) ||
+        to < from || to - from >= most - std::min(names.size(), most))
       return false;
     for (; from <= to; ++from) {
       std::string number = std::to_string(from);
@@ -71,79 +71,86 @@ bool add_ranges(std::string_view head, std::string_view ranges, std::string_view
   return true;
 }
 
-Error distrust(const std::string& why) {
-  return {Error::Kind::Transient, "cannot list the batch jobs of SLURM: " + why};
+/// Nothing where the list cannot be taken apart, or means more than `most`.
+std::optional<std::vector<std::string>> names_in(std::string_view list, std::size_t most) {
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  while (begin < list.size()) {
+    if (names.size() >= most) return std::nullopt;
+    const auto open = list.find_first_of(",[", begin);
+    if (open == std::string_view::npos || list[open] == ',') {
+      const auto comma = std::min(open, list.size());
+      names.emplace_back(list.substr(begin, comma - begin));
+      begin = comma + 1;
+      continue;
+    }
+    const auto close = list.find(']', open);
+    if (close == std::string_view::npos) return std::nullopt;
+    const auto end = std::min(list.find(',', close), list.size());
+    if (!add_ranges(list.substr(begin, open - begin), list.substr(open + 1, close - open - 1),
+                    list.substr(close + 1, end - close - 1), most, names))
+      return std::nullopt;
+    begin = end + 1;
+  }
+  return names;
+}
+
+/// "job|17|RUNNING|1:00:00|n[1-2]|None" of squeue, "acct|..." of sacct.  Nothing where it says
+/// nothing of how the batch job is.
+Result<std::optional<BatchJob>> job_in(const MarkedRecord& record, NodeLists& lists) {
+  const auto parts = split(record.head, '|');
+  const bool is_accounting = parts.front() == "acct";
+  if (parts.size() != 6 || (parts[0] != "job" && !is_accounting))
+    return distrust("a line that is no batch job: " + one_line(std::string(record.head)));
+  const std::string state = parts[2].substr(0, parts[2].find(' '));  // "CANCELLED by 0"
+  if (!is_state(state))
+    return distrust("no state of a batch job: " + one_line(std::string(record.head)));
+  // Of a federation: another cluster has taken this batch job, under the same name.
+  if (state == "REVOKED") return std::optional<BatchJob>{};
+  const Meaning meaning = meaning_of(state, parts[5]);
+  if (is_accounting && meaning.state != BatchState::Ended) return std::optional<BatchJob>{};
+  BatchJob job{.name = std::string(record.free),
+               .number = parts[1],
+               .state = meaning.state,
+               .cause = meaning.cause,
+               .reason = parts[5].empty() || parts[5] == "None" ? state : parts[5]};
+  if (job.state == BatchState::Running) job.time_left = read_duration(parts[3]);
+  if (parts[4] != "None assigned") job.nodes = lists.names(parts[4]);
+  return std::optional(std::move(job));
 }
 
 }  // namespace
 
 CommandLine list_jobs(const std::vector<std::string>& names) {
-  CommandLine command{.argv = {"sh", "-c", kList, "sh"}};
+  CommandLine command{.argv = {"sh", "-c", std::string(kChooseMark) + kList, "sh"}};
   command.argv.insert(command.argv.end(), names.begin(), names.end());
   return command;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
   if (output.timed_out) return distrust("squeue gave no answer in time");
   if (output.exit_code != 0) {
     return distrust("squeue exit " + std::to_string(output.exit_code) + ": " +
                     one_line(output.standard_error));
   }
+  const auto found = read_marked(output.standard_output);
+  if (!found) return distrust("half an answer: " + one_line(output.standard_output));
   std::vector<BatchJob> jobs;
-  bool whole = false;
-  std::istringstream lines(output.standard_output);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty()) continue;
-    if (whole) return distrust("a line after the end: " + one_line(line));
-    whole = line == "hbend";
-    if (whole) continue;
-    const auto parts = fields(line, 7);
-    const bool is_accounting = !parts.empty() && parts[0] == "hbacct";
-    if (parts.empty() || (parts[0] != "hb" && !is_accounting)) {
-      return distrust("a line that is no batch job: " + one_line(line));
-    }
-    if (!parts[6].starts_with(prefix)) continue;
-    const std::string state = parts[2].substr(0, parts[2].find(' '));  // "CANCELLED by 0"
-    if (!is_state(state)) return distrust("no state of a batch job: " + one_line(line));
-    // Of a federation: another cluster has taken this batch job, under the same name.
-    if (state == "REVOKED") continue;
-    const Meaning meaning = meaning_of(state, parts[5]);
-    if (is_accounting && meaning.state != BatchState::Ended) continue;
-    BatchJob job{.name = parts[6],
-                 .number = parts[1],
-                 .state = meaning.state,
-                 .cause = meaning.cause,
-                 .reason = parts[5].empty() || parts[5] == "None" ? state : parts[5]};
-    if (job.state == BatchState::Running) job.time_left = read_duration(parts[3]);
-    if (parts[4] != "None assigned") job.nodes = node_names(parts[4]);
-    jobs.push_back(std::move(job));
+  NodeLists lists;
+  for (const MarkedRecord& record : found->records) {
+    if (!record.free.starts_with(prefix)) continue;
+    auto job = job_in(record, lists);
+    if (!job) return job.error();
+    if (*job) jobs.push_back(std::move(**job));
   }
-  if (!whole) return distrust("half an answer");
   return jobs;
 }
 
-std::vector<std::string> node_names(std::string_view list) {
-  std::vector<std::string> names;
-  std::size_t begin = 0;
-  while (begin < list.size()) {
-    const auto open = list.find('[', begin);
-    const auto comma = std::min(list.find(',', begin), list.size());
-    if (open == std::string_view::npos || comma < open) {
-      names.emplace_back(list.substr(begin, comma - begin));
-      begin = comma + 1;
-      continue;
-    }
-    const auto close = list.find(']', open);
-    if (close == std::string_view::npos) return {std::string(list)};
-    const auto end = std::min(list.find(',', close), list.size());
-    if (!add_ranges(list.substr(begin, open - begin), list.substr(open + 1, close - open - 1),
-                    list.substr(close + 1, end - close - 1), names)) {
-      return {std::string(list)};
-    }
-    begin = end + 1;
-  }
-  return names;
+std::vector<std::string> NodeLists::names(std::string_view list) {
+  auto names = names_in(list, std::min(kMostNodesOfAJob, left_));
+  if (!names) return {std::string(list)};
+  left_ -= std::min(left_, names->size());
+  return std::move(*names);
 }
 
 std::optional<std::chrono::seconds> read_duration(std::string_view text) {

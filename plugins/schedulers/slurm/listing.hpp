@@ -1,8 +1,10 @@
 // How the batch jobs of this user are listed, with those that SLURM has already forgotten.
 #pragma once
 
+#include "hpcbatch/answer_bounds.hpp"
 #include "hpcbatch/scheduler.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +15,18 @@ namespace hpcbatch::slurm {
 CommandLine list_jobs(const std::vector<std::string>& names);
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output);
 
-/// "n[1-2,07],gpu3" as single names; a text that cannot be taken apart stays as it is.
-std::vector<std::string> node_names(std::string_view list);
+/// Takes node lists of one answer apart.  Bounded, for what is printed is short and what it means is
+/// not: a list names as many nodes as SLURM can have, all of an answer together
+/// `kMostNodesInAnAnswer`.
+class NodeLists {
+ public:
+  /// "n[1-2,07],gpu3" as single names; a text that cannot be taken apart, or means too many, stays
+  /// as it is.
+  std::vector<std::string> names(std::string_view list);
+
+ private:
+  std::size_t left_{kMostNodesInAnAnswer};
+};
 
 /// "1-02:03:04", "2:03:04", "3:04"; nothing for UNLIMITED, INVALID and the like.
 std::optional<std::chrono::seconds> read_duration(std::string_view text);

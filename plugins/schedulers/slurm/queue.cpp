@@ -11,20 +11,25 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <unordered_map>
 
 namespace hpcbatch::slurm {
 namespace {
 
 /// What waits is listed by falling priority, arrays task by task, and no more of it than can matter
-/// for what starts within days.  The name is last: it may contain anything (squeue(1)).
+/// for what starts within days.  Names are asked for of this user's own alone: what others call
+/// theirs is none of our business, and a name may hold lines of any kind (squeue(1)).  All else here
+/// is SLURM's own word.
 constexpr const char* kQueue = R"sh(
+own=$(SQUEUE_FORMAT="$mark%A$mark%j$mark" squeue --me --all --local --noheader --states=pending,running,suspended,completing,configuring) || exit
 nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N') || exit
 export SLURM_TIME_FORMAT=%s
 now=$(date +%s)
-runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%V|%j') || exit
+runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%V') || exit
+printf 'hbmark %s\n%s\n%send\n' "$mark" "$own" "$mark"
 printf '%s\n' "hbnow|$now" "$nodes" "$runs"
 {
-  squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%V|%j' || echo hbfailed
+  squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%V|%r' || echo hbfailed
 } | head -n 5000
 echo hbend
 )sh";
@@ -44,22 +49,27 @@ double cpu_count(std::string_view text) {
   return is_thousands ? value * 1024 : value;
 }
 
-std::vector<std::string> node_list(const std::string& text) {
-  return text.empty() || text == "(null)" ? std::vector<std::string>{} : node_names(text);
+/// Partitions by their names while they are read.
+using Places = std::unordered_map<std::string, std::size_t>;
+
+std::vector<std::string> node_list(const std::string& text, NodeLists& lists) {
+  return text.empty() || text == "(null)" ? std::vector<std::string>{} : lists.names(text);
 }
 
 /// "hbpart|name*|allocated/idle/other/total|nodes".
-void add_partition(const std::vector<std::string>& parts, std::vector<WatchedPartition>& all) {
+void add_partition(const std::vector<std::string>& parts, Places& places, NodeLists& lists,
+                   std::vector<WatchedPartition>& all) {
   const bool is_default = parts[1].ends_with('*');
   const std::string name = parts[1].substr(0, parts[1].size() - (is_default ? 1 : 0));
   const auto counts = split(parts[2], '/');
   if (counts.size() != 4) return;
-  auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
-  if (at == all.end()) at = all.insert(all.end(), WatchedPartition{.name = name});
-  at->is_default = is_default;
-  at->cpus += cpu_count(counts[0]) + cpu_count(counts[1]);
-  at->busy_cpus += cpu_count(counts[0]);
-  for (std::string& node : node_list(parts[3])) at->nodes.push_back(std::move(node));
+  const auto [place, is_new] = places.try_emplace(name, all.size());
+  if (is_new) all.push_back(WatchedPartition{.name = name});
+  WatchedPartition& at = all[place->second];
+  at.is_default = is_default;
+  at.cpus += cpu_count(counts[0]) + cpu_count(counts[1]);
+  at.busy_cpus += cpu_count(counts[0]);
+  for (std::string& node : node_list(parts[3], lists)) at.nodes.push_back(std::move(node));
 }
 
 /// Where some nodes are away, those at the head of the queue have a sentence for their reason.
@@ -80,8 +90,20 @@ bool is_limit(const std::string& reason) {
          reason == "JobArrayTaskLimit";
 }
 
-WatchedJob job_of(const std::vector<std::string>& parts) {
+/// By number.
+using Names = std::unordered_map<std::string, std::string>;
+
+Names names_in(const std::vector<MarkedRecord>& records) {
+  Names names;
+  for (const MarkedRecord& record : records)
+    names.try_emplace(std::string(record.head), std::string(record.free));
+  return names;
+}
+
+WatchedJob job_of(const std::vector<std::string>& parts, const Names& names) {
+  const auto own = names.find(parts[1]);
   WatchedJob job{.number = parts[1],
+                 .name = own == names.end() ? "" : own->second,
                  .user = parts[2],
                  .partitions = split(parts[3], ','),
                  .cpus = cpu_count(parts[4])};
@@ -92,7 +114,7 @@ WatchedJob job_of(const std::vector<std::string>& parts) {
 }  // namespace
 
 CommandLine list_queue() {
-  return {.argv = {"sh", "-c", kQueue}, .environment = {}, .input = {}};
+  return {.argv = {"sh", "-c", std::string(kChooseMark) + kQueue}, .environment = {}, .input = {}};
 }
 
 Result<WatchedQueue> read_queue(const CommandOutput& output) {
@@ -101,38 +123,39 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
   };
   if (output.timed_out) return distrust("squeue gave no answer in time");
   if (output.exit_code != 0) return distrust(one_line(output.standard_error));
+  const auto own = read_marked(output.standard_output);
+  if (!own) return distrust("half an answer");
+  const Names names = names_in(own->records);
   WatchedQueue queue;
+  Places places;
+  NodeLists lists;
   bool whole = false;
   std::optional<std::chrono::seconds> now;
-  std::istringstream lines(output.standard_output);
+  std::istringstream lines{std::string(own->rest)};
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("hbnow|")) {
-      now = read_moment(std::string_view(line).substr(6));
-    } else if (line.starts_with("hbpart|")) {
-      if (const auto parts = fields(line, 4); !parts.empty())
-        add_partition(parts, queue.partitions);
-    } else if (line.starts_with("hbrun|")) {
-      const auto parts = fields(line, 10);
-      if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
-      WatchedJob job = job_of(parts);
-      job.runs = true;
-      job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
-      job.nodes = node_list(parts[7]);
-      job.age = age_of(parts[8], now);
-      job.name = parts[9];
-      queue.jobs.push_back(std::move(job));
-    } else if (line.starts_with("hbwait|")) {
-      const auto parts = fields(line, 9);
-      if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
-      WatchedJob job = job_of(parts);
-      job.may_start = may_start(parts[6]);
-      job.at_limit = is_limit(parts[6]);
-      job.age = age_of(parts[7], now);
-      job.name = parts[8];
-      queue.jobs.push_back(std::move(job));
-    }
     if (line == "hbfailed") return distrust(one_line(output.standard_error));
     whole = line == "hbend";
+    const auto parts = split(line, '|');
+    if (parts[0] == "hbnow" && parts.size() == 2) {
+      now = read_moment(parts[1]);
+    } else if (parts[0] == "hbpart" && parts.size() == 4) {
+      add_partition(parts, places, lists, queue.partitions);
+    } else if (parts[0] == "hbrun" && parts.size() == 9) {
+      WatchedJob job = job_of(parts, names);
+      job.runs = true;
+      job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
+      job.nodes = node_list(parts[7], lists);
+      job.age = age_of(parts[8], now);
+      queue.jobs.push_back(std::move(job));
+    } else if (parts[0] == "hbwait" && parts.size() == 8) {
+      WatchedJob job = job_of(parts, names);
+      job.age = age_of(parts[6], now);
+      job.may_start = may_start(parts[7]);
+      job.at_limit = is_limit(parts[7]);
+      queue.jobs.push_back(std::move(job));
+    } else if (parts[0] == "hbrun" || parts[0] == "hbwait") {
+      return distrust("a line that is no batch job: " + one_line(line));
+    }
   }
   if (!whole) return distrust("half an answer");
   return queue;

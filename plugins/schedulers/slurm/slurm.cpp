@@ -19,10 +19,11 @@ namespace hpcbatch {
 namespace {
 
 /// The arguments are names.  A name nobody knows is no error; with a number that has been forgotten
-/// it would be one.
+/// it would be one.  `--user`: root, and others who may, would cancel everybody's of that name.
 constexpr const char* kCancel = R"sh(
 failed=0
-for name in "$@"; do scancel --name="$name" || failed=$?; done
+user=$(id -u)
+for name in "$@"; do scancel --user="$user" --name="$name" || failed=$?; done
 exit $failed
 )sh";
 

@@ -18,6 +18,39 @@ std::vector<std::string> fields(std::string_view line, std::size_t count) {
   return parts;
 }
 
+std::optional<MarkedRecords> read_marked(std::string_view text) {
+  constexpr std::string_view kSays = "hbmark ";
+  constexpr std::size_t kShortest = 24;  // else there was no /dev/urandom
+  std::size_t begin = text.starts_with(kSays) ? 0 : text.find("\nhbmark ");
+  if (begin == std::string_view::npos) return std::nullopt;
+  if (begin > 0) ++begin;
+  text.remove_prefix(begin + kSays.size());
+  const std::string_view mark = text.substr(0, text.find('\n'));
+  if (mark.size() < kShortest) return std::nullopt;
+  text.remove_prefix(mark.size());
+  /// The text before the next mark, which is taken away too.
+  const auto next = [&]() -> std::optional<std::string_view> {
+    const auto end = text.find(mark);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view piece = text.substr(0, end);
+    text.remove_prefix(end + mark.size());
+    return piece;
+  };
+  MarkedRecords found;
+  for (;;) {
+    const auto between = next();
+    if (!between || between->find_first_not_of('\n') != std::string_view::npos) return std::nullopt;
+    if (text.starts_with("end\n")) {
+      found.rest = text.substr(4);
+      return found;
+    }
+    const auto head = next();
+    const auto free = head ? next() : std::nullopt;
+    if (!free) return std::nullopt;
+    found.records.push_back({*head, *free});
+  }
+}
+
 std::vector<std::string> split(std::string_view text, char by) {
   std::vector<std::string> parts;
   for (;;) {

@@ -13,6 +13,26 @@ namespace hpcbatch::slurm {
 /// Those between `|`: the first `count - 1`, and the rest of the line as the last, which may hold
 /// anything; none where there are fewer.
 std::vector<std::string> fields(std::string_view line, std::size_t count);
+/// A record that squeue has printed between marks: `head` has no free text, `free` is a batch job's
+/// name, which may hold anything, line ends and bars too.
+struct MarkedRecord {
+  std::string_view head, free;
+};
+struct MarkedRecords {
+  std::vector<MarkedRecord> records;
+  std::string_view rest;  ///< what was printed behind them
+};
+
+/// Shell lines that choose `$mark`, a word that nobody can foresee, so that no name can hold it.  It
+/// goes to squeue in SQUEUE_FORMAT: an environment is hidden from other users, arguments are not.
+inline constexpr const char* kChooseMark = R"sh(
+unset SQUEUE_FORMAT2
+mark=hb$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+)sh";
+/// What follows: "hbmark MARK", then for each record "MARK head MARK free MARK" without the blanks,
+/// then "MARK end".  Views of `text`.  Nothing where it is not whole.  Linear in time.
+std::optional<MarkedRecords> read_marked(std::string_view text);
+
 /// All of them; one that is empty where the text is.
 std::vector<std::string> split(std::string_view text, char by);
 /// Seconds since 1970, which SLURM_TIME_FORMAT=%s asks for; nothing for "Unknown", "None" and the

@@ -1,5 +1,7 @@
 #include "process.hpp"
 
+#include "hpcbatch/answer_bounds.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -26,7 +28,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostOutput = 64u << 20;
 // How often a process is looked at where the kernel cannot wake us at its end (before Linux 5.3).
 constexpr milliseconds kLookEvery{10};
 constexpr milliseconds kDeathAfterKill{2000};

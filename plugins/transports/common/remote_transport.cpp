@@ -6,6 +6,8 @@
 #include "remote_copy.hpp"
 #include "remote_shell.hpp"
 
+#include "hpcbatch/answer_bounds.hpp"
+
 #include <algorithm>
 
 namespace hpcbatch {
@@ -14,7 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostOutput = 64u << 20;
 // Up to this size a file goes in the script of many; above it one by one, and can be resumed.
 constexpr std::uint64_t kSmallFile = 256u << 10;
 constexpr std::uint64_t kMostInOneScript = 8u << 20;
