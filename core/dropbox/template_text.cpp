@@ -2,6 +2,8 @@
 
 #include "documents/text_check.hpp"
 
+#include "hpcbatch/shell_quote.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +16,25 @@ namespace {
 constexpr std::string_view kLettersOfNames =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-/// The name in `<<name>>` at the start of `text`; empty where there is none.
-std::string_view name_at(std::string_view text) {
+struct Mark {
+  std::string_view name;  ///< empty: there is none
+  std::string_view text;  ///< all of it
+  bool is_quoted{false};
+};
+
+/// `<<name>>` or `<<name:q>>` at the start of `text`.
+Mark mark_at(std::string_view text) {
   if (!text.starts_with("<<")) return {};
-  const std::string_view rest = text.substr(2);
+  std::string_view rest = text.substr(2);
   const auto end = std::min(rest.find_first_not_of(kLettersOfNames), rest.size());
   if (end == 0 || std::isdigit(static_cast<unsigned char>(rest.front()))) return {};
-  return rest.substr(end).starts_with(">>") ? rest.substr(0, end) : std::string_view{};
+  Mark mark{.name = rest.substr(0, end)};
+  rest.remove_prefix(end);
+  mark.is_quoted = rest.starts_with(":q");
+  if (mark.is_quoted) rest.remove_prefix(2);
+  if (!rest.starts_with(">>")) return {};
+  mark.text = text.substr(0, text.size() - rest.size() + 2);
+  return mark;
 }
 
 bool is_number(std::string_view value) {
@@ -45,33 +59,33 @@ RenderedTemplate render_template(std::string_view text,
   RenderedTemplate rendered;
   std::string& result = rendered.text;
   while (!text.empty()) {
-    const auto mark = text.find("<<");
-    result += text.substr(0, mark);
-    if (mark == std::string_view::npos) break;
-    text.remove_prefix(mark);
-    const std::string_view name = name_at(text);
-    if (name.empty()) {
+    const auto begin = text.find("<<");
+    result += text.substr(0, begin);
+    if (begin == std::string_view::npos) break;
+    text.remove_prefix(begin);
+    const Mark mark = mark_at(text);
+    if (mark.name.empty()) {
       // A here-document of the template's own, or a shift.
       result += text.front();
       text.remove_prefix(1);
       continue;
     }
-    const auto value = values.find(std::string(name));
+    text.remove_prefix(mark.text.size());
+    const auto value = values.find(std::string(mark.name));
     if (value == values.end()) {
-      rendered.unknown.emplace(name);
-      result += text.substr(0, name.size() + 4);
-      text.remove_prefix(name.size() + 4);
+      rendered.unknown.emplace(mark.name);
+      result += mark.text;
       continue;
     }
-    if (!value->second.trusted && !is_safe_in_shell(value->second.text)) {
+    if (!mark.is_quoted && !value->second.trusted && !is_safe_in_shell(value->second.text)) {
       throw std::invalid_argument(
           fmt::format("the value of '{}' may hold only letters, digits and _./:,=+@%- (no '-' "
                       "first), because it is "
-                      "inserted into a shell script; it is '{}'",
-                      name, show_text(value->second.text, 60)));
+                      "inserted into a shell script (where the template says <<{}:q>> it may hold "
+                      "anything); it is '{}'",
+                      mark.name, mark.name, show_text(value->second.text, 60)));
     }
-    result += value->second.text;
-    text.remove_prefix(name.size() + 4);
+    result += mark.is_quoted ? shell_quoted(value->second.text) : value->second.text;
   }
   return rendered;
 }

@@ -1,4 +1,5 @@
-// `<<name>>` in a template: AMP's way to write the script of a job.
+// `<<name>>` in a template: AMP's way to write the script of a job.  `<<name:q>>` is the value in quotes
+// for the shell, as one word whatever it holds; it stands in no other quotes.
 #pragma once
 
 #include <map>

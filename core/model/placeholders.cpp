@@ -1,5 +1,9 @@
 #include "model/placeholders.hpp"
 
+#include "model/program_words.hpp"
+
+#include "hpcbatch/shell_quote.hpp"
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -51,19 +55,24 @@ struct Place {
   std::string_view text;  ///< with its braces
   std::string_view name;
   const Part* part{nullptr};  ///< null: `{#}`
+  char form{kPlainPlace};
 };
 
 std::optional<Place> place_at(std::string_view text) {
   if (text.starts_with("{#}")) return Place{text.substr(0, 3), {}, nullptr};
   const auto end = std::find_if_not(text.begin() + 1, text.end(), is_of_name);
   const auto size = static_cast<std::size_t>(end - text.begin());
-  const std::size_t close = text.find('}', size);
-  if (close == std::string_view::npos) return std::nullopt;
-  const std::string_view sign = text.substr(size, close - size);
+  // Nothing that is a sign is longer.
+  constexpr std::size_t kLongestSign = 8;
+  std::string_view sign = text.substr(std::min(size, text.size()), kLongestSign);
+  const std::size_t length = sign.find('}');
+  if (length == std::string_view::npos) return std::nullopt;
+  sign = sign.substr(0, length);
+  const char form = take_form(sign);
   const auto part =
       std::find_if(kParts.begin(), kParts.end(), [&](const Part& one) { return one.sign == sign; });
   if (part == kParts.end()) return std::nullopt;
-  return Place{text.substr(0, close + 1), text.substr(1, size - 1), &*part};
+  return Place{text.substr(0, size + length + 1), text.substr(1, size - 1), &*part, form};
 }
 
 bool stands_alone(const Place& place, std::string_view name) {
@@ -136,11 +145,25 @@ std::string filled(std::string_view text, Replace replace) {
 bool put_item_in(const Place& place, const Item& item, std::string& out) {
   const std::string* text = asked_of(place, item);
   if (text == nullptr) return false;
-  out += place.part->of(*text);
+  const std::string_view value = place.part->of(*text);
+  out += place.form == kQuotedPlace ? shell_quoted(value) : std::string(value);
   return true;
 }
 
 }  // namespace
+
+std::string with_places_marked(std::string_view text, const Item& item) {
+  std::string out;
+  walk(
+      text,
+      [&](const Place& place) {
+        if (asked_of(place, item) == nullptr) return false;
+        out += place.form;
+        return true;
+      },
+      [&](std::string_view kept) { out += without_marks(kept); });
+  return out;
+}
 
 std::string_view first_item_place(std::string_view text, const Item& item) {
   return find_place(text, [&](const Place& place) { return asked_of(place, item) != nullptr; });

@@ -14,12 +14,16 @@ namespace hpcbatch {
 
 // An item or a part of it is `{}`, `{.}` (without its ending), `{/}` (the name without the folder),
 // `{//}` (the folder), `{/.}` (the name without its ending); of a column `{2}`, `{2.}`, `{2/}` and
-// so on, or with its name for the number.  As GNU parallel has them.
+// so on, or with its name for the number.  As GNU parallel has them.  `{:q}`, `{2/.:q}` and so on put
+// it in quotes for a shell, `{:raw}` as it is into a word that looks like a program
+// (program_words.hpp).
 
 /// Whether the item, a part of it or one of its columns is asked for.
 bool has_item(std::string_view text, const Item& item = {});
 /// The first of those, as it is written; empty: none.
 std::string_view first_item_place(std::string_view text, const Item& item = {});
+/// Each of those as one of the characters that `misplaced_text` knows.
+std::string with_places_marked(std::string_view text, const Item& item);
 /// Whether a path is absolute where every item, or column, is.
 bool begins_with_item(std::string_view path);
 /// Names and numbers in braces; what is a variable of a shell, as `${NAME}`, is none.

@@ -3,6 +3,7 @@
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
+#include "model/program_words.hpp"
 #include "tools/placeholders.hpp"
 #include "tools/tool_service.hpp"
 
@@ -114,6 +115,35 @@ void check_placeholders(const View& view, const std::set<std::string>& names) {
   } catch (const std::invalid_argument& e) {
     view.fail(fmt::format("'{}': {}", view.name(), e.what()));
   }
+}
+
+/// What a request may choose freely.  Numbers and choices are not, nor are outputs, which we name.
+bool is_free_text(const ToolFile& tool, const std::string& name) {
+  const auto is_named = [&](const auto& declared) { return declared.name == name; };
+  const auto parameter =
+      std::find_if(tool.parameters.begin(), tool.parameters.end(), [&](const auto& one) {
+        return is_named(one) && one.type == Type::String && one.choices.empty();
+      });
+  return parameter != tool.parameters.end() ||
+         std::any_of(tool.inputs.begin(), tool.inputs.end(), is_named);
+}
+
+/// Fails where a shell or an interpreter would run what a request says.
+void check_programs(const View& command, const ToolFile& tool) {
+  const std::vector<View> words = command.list();
+  std::vector<std::string> marked;
+  marked.reserve(words.size());
+  for (const View& word : words) {
+    marked.push_back(mark_placeholders(
+        word.text(), [&](const std::string& name) { return is_free_text(tool, name); }));
+  }
+  const auto text = misplaced_text(marked);
+  if (!text) return;
+  const View& word = words[text->word];
+  const std::vector<std::string> names = find_placeholders(word.text());
+  const auto name = std::find_if(names.begin(), names.end(),
+                                 [&](const auto& one) { return is_free_text(tool, one); });
+  word.fail(why_misplaced(*text, "{" + *name + "}", "{" + *name + ":q}", "{" + *name + ":raw}"));
 }
 
 /// Whether its plugin is one that knows no key but `command`, and reads no others.
@@ -266,13 +296,15 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
   if (const auto service = map.find("service")) {
     tool.service = parse_service(*service, tool.name);
     for (const View& word : service->map().get("command").list()) check_placeholders(word, single);
+    check_programs(service->map().get("command"), tool);
     if (!tool.container.empty())
       service->fail(
           "a tool with a 'container' has no 'service': start the container in its command");
   }
   if (is_a_command(tool)) {
     // What another plugin's keys mean only that plugin knows; it is given the whole text.
-    map.get("command");
+    const View command = map.get("command");
+    if (command.node().kind == Node::Kind::List) check_programs(command, tool);
     map.finish();
   }
   return tool;

@@ -409,9 +409,11 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
                    command + "}]}");
   };
   EXPECT_EQ(refused(R"(["sh", "-c", "echo {}"])"),
-            "task: '{}' stands in the program of a shell, which would run what an item holds; hand "
-            "it over as an argument, sh -c '... \"$1\"' sh {}, or write \"$HPCBATCH_ITEM\" there "
-            "(items that are commands: sh -c 'eval \"$1\"' sh {})");
+            "task: '{}' stands in the program of a shell, which would run what it holds; hand it "
+            "over as an argument, sh -c '... \"$1\"' sh {}, or write {:q} there, which puts it in "
+            "quotes; or write \"$HPCBATCH_ITEM\" there (items that are commands: sh -c 'eval "
+            "\"$1\"' sh {})");
+  EXPECT_THAT(refused(R"(["foo", "cat {/.} > x"])"), testing::HasSubstr("or write {/.:raw} if"));
   for (const char* wrong :
        {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])",
         R"(["sh", "-c", "--", "{}"])", R"(["bash", "-c", "-e", "{}"])",

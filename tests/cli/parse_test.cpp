@@ -135,6 +135,22 @@ TEST(Parse, RunFailsWithItsOwnCodeBecauseTheOthersAreTheTasks) {
   EXPECT_THAT(refusal({"run", "true"}).text, HasSubstr("true"));
 }
 
+TEST(Parse, ASplitRunsNoNameOfAFile) {
+  const auto split = [](std::vector<std::string> command) {
+    std::vector<std::string> words{"split", "--inputs", "l", "--files-per-task",
+                                   "2",     "--result", "r", "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    return words;
+  };
+  const Refusal refused = refusal(split({"sh", "-c", "cat {files} > {out}"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.text, HasSubstr("'{files}' stands in the program of a shell"));
+  EXPECT_THAT(refused.text, HasSubstr("sh -c '... \"$1\"' sh {files}, or write {files:q} there"));
+  EXPECT_EQ(refusal(split({"yash", "-c", "cat {reuse} {list} > {out}"})).exit_code, 2);
+  EXPECT_NO_THROW(parsed<SplitCommand>(split({"sh", "-c", "cat {files:q} > {out}"})));
+  EXPECT_NO_THROW(parsed<SplitCommand>(split({"sh", "-c", "cat \"$@\" > {out}", "sh", "{files}"})));
+}
+
 TEST(Parse, AFileSaysWhatItsTasksRun) {
   EXPECT_EQ(parsed<SubmitCommand>({"submit", "--file", "-"}).file, "-");
   EXPECT_EQ(refusal({"submit", "--file", "t.yaml", "--", "true"}).exit_code, 2);

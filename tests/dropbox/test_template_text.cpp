@@ -46,6 +46,13 @@ TEST(Template, TakesAnyValueThatIsTrusted) {
       "x |it's \"two\" words");
 }
 
+TEST(Template, QuotesWhatItIsToldToQuote) {
+  const auto rendered = render_template(
+      "x <<a:q>> <<b:q>> <<c:q>> <<a:x>>", {{"a", {"it's $(id)", false}}, {"b", {"", true}}});
+  EXPECT_EQ(rendered.text, "x 'it'\\''s $(id)' '' <<c:q>> <<a:x>>");
+  EXPECT_EQ(rendered.unknown, std::set<std::string>{"c"});
+}
+
 TEST(Template, LetsOnlySafeValuesOfOthersIn) {
   for (const char* safe :
        {"6", "-3.5", "010", "large-v2", "a.b/c:d,e=f+g@h%i", "\xC3\xA9t\xC3\xA9"}) {

@@ -60,6 +60,19 @@ TEST(CommandTool, AListOfFilesIsOneArgumentEachAndAnOptionalFileMayCome) {
                           "/in/2", "/in/a b; rm.wav", "/out/packed.gz"));
 }
 
+TEST(CommandTool, QuotesForAShellWhatItIsToldToQuote) {
+  const auto tool = make(
+      "tool: t\nparameters: {word: {}}\ninputs: {input: {}, more: {type: files}}\n"
+      "command: [sh, -c, \"cat {more:q} {input:q} {word:raw}\"]\n");
+  EXPECT_THAT(tool->render({.tool = "t",
+                            .parameters = {{"word", "w x"}, {"tool_dir", "/t"}},
+                            .inputs = {{"input", {{.path = "/it's"}}},
+                                       {"more", {{.path = "/$(id)"}, {.path = "/b"}}}},
+                            .outputs = {}})
+                  .argv,
+              ElementsAre("sh", "-c", "cat '/$(id)' '/b' '/it'\\''s' w x"));
+}
+
 TEST(CommandTool, SaysWhatItIs) {
   EXPECT_EQ(make()->describe().summary, "Packs files");
 }

@@ -158,6 +158,34 @@ INSTANTIATE_TEST_SUITE_P(
             "/x/t.yaml:3: 'X': a brace has no partner; write {{ or }} for the brace itself"}),
     [](const auto& row) { return row.param.name; });
 
+TEST(ToolFile, LetsNoShellRunWhatARequestSays) {
+  const auto with = [](const std::string& command) {
+    return refusal(
+        "tool: t\nparameters:\n  word:\n  count: {type: integer}\n  kind: {choices: [a, b]}\n"
+        "inputs: {input: {}, more: {type: files}}\noutputs: {out: {}}\ncommand: " +
+        command + "\n");
+  };
+  EXPECT_EQ(
+      with(R"([sh, -c, "echo {word}"])"),
+      "/x/t.yaml:8: '{word}' stands in the program of a shell, which would run what it holds; "
+      "hand it over as an argument, sh -c '... \"$1\"' sh {word}, or write {word:q} there, "
+      "which puts it in quotes");
+  for (const char* wrong :
+       {R"([sh, -c, "{word}"])", R"([nice, ksh93, -c, "cat {input} > {out}"])",
+        R"x([python3, -c, "print('{word}')"])x", R"([sh, -c, "cat '{word:q}'"])",
+        R"([unknown, "cat {input} > x"])", R"([ssh, host, "{word}"])"})
+    EXPECT_NE(with(wrong), "accepted") << wrong;
+  for (const char* right :
+       {R"([sh, -c, "cat \"$1\" > {out}", sh, "{input}"])",
+        R"([sh, -c, "head -n {count} x > {out}"])",
+        R"([sh, -c, "cat {input:q} {more:q} > {out:q}"])", R"([sh, -c, "echo {kind} ${{word}}"])",
+        R"([tool, "--in={input}", "{more}"])", R"([sh, "{tool_dir}/x.sh", "{word}"])"})
+    EXPECT_EQ(with(right), "accepted") << right;
+  EXPECT_NE(refusal("tool: t\nparameters: {word: }\ncommand: [a]\nservice:\n  command: [sh, -c, "
+                    "\"echo {word}\"]\n"),
+            "accepted");
+}
+
 TEST(ToolResources, RefusesWhatNoMachineHas) {
   const ToolFile tool = parse_tool(
       "tool: t\nparameters: {n: {type: number}}\nresources:\n  memory: 1G * n\n  cpus: 1 / "

@@ -4,12 +4,14 @@
 #include "cli/parse/help_text.hpp"
 #include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
+#include "model/program_words.hpp"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace hpcbatch {
@@ -158,6 +160,25 @@ bool names(const std::vector<std::string>& command, const char* place) {
   });
 }
 
+/// Names of files may hold anything; {list} and {out} are ours.
+void check_no_file_is_run(const std::vector<std::string>& command) {
+  std::vector<std::string> marked;
+  std::vector<std::string> places(command.size());
+  for (std::size_t at = 0; at < command.size(); ++at) {
+    const auto mark = [&](std::string_view name, char form) -> std::optional<std::string> {
+      if (name != "files" && name != "reuse") return std::nullopt;
+      if (places[at].empty()) places[at] = name;
+      return std::string(1, form);
+    };
+    marked.push_back(fill_braces(without_marks(command[at]), mark));
+  }
+  const auto text = misplaced_text(marked);
+  if (!text) return;
+  const std::string& name = places[text->word];
+  throw std::invalid_argument(
+      why_misplaced(*text, "{" + name + "}", "{" + name + ":q}", "{" + name + ":raw}"));
+}
+
 void check_split(const SplitCommand& command) {
   const SplitOptions& split = command.split;
   check_work(command.work, "split");
@@ -172,7 +193,8 @@ void check_split(const SplitCommand& command) {
     throw std::invalid_argument("say --pieces N or --piece-length DURATION");
   if (split.recording.empty() && (split.pieces != 0 || !split.piece_length.empty()))
     throw std::invalid_argument("--pieces and --piece-length belong to --recording FILE");
-  if (!is_tool && !names(command.work.command, "{files}") && !names(command.work.command, "{list}"))
+  check_no_file_is_run(command.work.command);
+  if (!is_tool && !names(command.work.command, "{files") && !names(command.work.command, "{list}"))
     throw std::invalid_argument(
         "the command names no part: write {files}, or {list} for a file that lists them");
   if (!is_tool && !names(command.work.command, "{out}"))

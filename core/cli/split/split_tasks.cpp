@@ -1,10 +1,14 @@
 #include "cli/split/split_tasks.hpp"
 
 #include "cli/process/exit.hpp"
+#include "model/program_words.hpp"
+
+#include "hpcbatch/shell_quote.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -53,27 +57,25 @@ Named reused_of(const SplitPlan& plan) {
   return files;
 }
 
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
-
-/// A word that is nothing else becomes as many words as there are names.
-void add_word(json::array& command, std::string word, const Named& files, const Named& reused) {
-  for (const auto& [place, names] :
-       {std::pair{"{files}", &files.names}, {"{reuse}", &reused.names}}) {
-    if (word == place) {
-      for (const std::string& name : *names) command.emplace_back(name);
-      return;
-    }
-    std::string together;
-    for (const std::string& name : *names) together += (together.empty() ? "" : " ") + name;
-    replace_all(word, place, together);
+/// A word that is nothing else becomes as many words as there are names.  As part of one they stand
+/// with blanks between them, in quotes for a shell where that is asked for.
+void add_word(json::array& command, const std::string& word, const Named& files,
+              const Named& reused) {
+  const Named* only = word == "{files}" ? &files : word == "{reuse}" ? &reused : nullptr;
+  if (only != nullptr) {
+    for (const std::string& name : only->names) command.emplace_back(name);
+    return;
   }
-  replace_all(word, "{list}", kList);
-  replace_all(word, "{out}", kOut);
-  command.emplace_back(word);
+  const auto value = [&](std::string_view name, char form) -> std::optional<std::string> {
+    if (name == kList || name == kOut) return std::string(name);
+    const Named* named = name == "files" ? &files : name == "reuse" ? &reused : nullptr;
+    if (named == nullptr) return std::nullopt;
+    if (form == kQuotedPlace) return shell_quoted(named->names);
+    std::string together;
+    for (const std::string& one : named->names) together += (together.empty() ? "" : " ") + one;
+    return together;
+  };
+  command.emplace_back(fill_braces(word, value));
 }
 
 void add_inputs(json::object& inputs, const Named& files) {
@@ -171,15 +173,17 @@ json::object task_of_merge(const SplitPlan& plan, const split::Merge& merge) {
     object_in(task, "outputs")["merged"] = destination;
     return task;
   }
-  std::string text = plan.merge, together;
+  std::vector<std::string> parts;
   json::object& inputs = object_in(task, "inputs");
   for (const std::string& name : merge.of) {
-    together += (together.empty() ? "parts/" : " parts/") + name;
+    parts.push_back("parts/" + name);
     inputs["parts/" + name] = result_of(plan, name);
   }
-  replace_all(text, "{parts}", together);
-  replace_all(text, "{out}", kOut);
-  task["command"] = json::array{"sh", "-c", text};
+  const auto value = [&](std::string_view name, char) -> std::optional<std::string> {
+    if (name == kOut) return std::string(name);
+    return name == "parts" ? std::optional(shell_quoted(parts)) : std::nullopt;
+  };
+  task["command"] = json::array{"sh", "-c", fill_braces(plan.merge, value)};
   object_in(task, "outputs")[kOut] = destination;
   return task;
 }

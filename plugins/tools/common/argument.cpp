@@ -1,5 +1,7 @@
 #include "argument.hpp"
 
+#include "hpcbatch/shell_quote.hpp"
+
 #include <stdexcept>
 
 namespace hpcbatch {
@@ -15,7 +17,12 @@ Argument::Argument(std::string_view text, const std::map<std::string, Declared>&
       if (text.front() == '}' || end == std::string_view::npos) {
         throw std::invalid_argument("a brace has no partner; write {{ or }} for the brace itself");
       }
-      pieces_.push_back({std::string(text.substr(1, end - 1)), true});
+      std::string_view name = text.substr(1, end - 1);
+      const bool is_quoted = name.ends_with(":q");
+      for (const std::string_view form : {":q", ":raw"}) {
+        if (name.ends_with(form)) name.remove_suffix(form.size());
+      }
+      pieces_.push_back({std::string(name), true, is_quoted});
       pieces_.emplace_back();
       text.remove_prefix(end + 1);
     } else {
@@ -31,36 +38,46 @@ Argument::Argument(std::string_view text, const std::map<std::string, Declared>&
       throw std::invalid_argument(
           "{" + piece.text + "} is not declared; it must be a parameter, an input or an output");
     }
-    if (known->second == Declared::Inputs && pieces_.size() > 1) {
+    if (known->second == Declared::Inputs && pieces_.size() > 1 && !piece.is_quoted) {
       throw std::invalid_argument("{" + piece.text +
-                                  "} is a list of files and must be an entry of its own");
+                                  "} is a list of files and must be an entry of its own, or {" +
+                                  piece.text + ":q} in a program of a shell");
     }
   }
 }
 
+namespace {
+
+/// Of an input that was not given: none.
+std::vector<std::string> values_of(const std::string& name, const ToolRequest& request) {
+  if (const auto value = request.parameters.find(name); value != request.parameters.end())
+    return {value->second};
+  if (const auto output = request.outputs.find(name); output != request.outputs.end())
+    return {output->second};
+  std::vector<std::string> paths;
+  if (const auto input = request.inputs.find(name); input != request.inputs.end()) {
+    for (const InputFile& file : input->second) paths.push_back(file.path);
+  }
+  return paths;
+}
+
+}  // namespace
+
 void Argument::append_to(std::vector<std::string>& argv, const ToolRequest& request) const {
-  if (pieces_.size() == 1 && pieces_.front().is_name) {  // perhaps a list of files
-    if (const auto files = request.inputs.find(pieces_.front().text);
-        files != request.inputs.end()) {
-      for (const InputFile& file : files->second) argv.push_back(file.path);
-      return;
-    }
+  if (pieces_.size() == 1 && pieces_.front().is_name && !pieces_.front().is_quoted) {
+    const auto values = values_of(pieces_.front().text, request);  // perhaps a list of files
+    argv.insert(argv.end(), values.begin(), values.end());
+    return;
   }
   std::string argument;
   for (const Piece& piece : pieces_) {
     if (!piece.is_name) {
       argument += piece.text;
-    } else if (const auto value = request.parameters.find(piece.text);
-               value != request.parameters.end()) {
-      argument += value->second;
-    } else if (const auto output = request.outputs.find(piece.text);
-               output != request.outputs.end()) {
-      argument += output->second;
-    } else if (const auto input = request.inputs.find(piece.text); input != request.inputs.end()) {
-      argument += input->second.front().path;
-    } else {
-      return;  // an optional input that was not given
+      continue;
     }
+    const auto values = values_of(piece.text, request);
+    if (values.empty()) return;  // an optional input that was not given
+    argument += piece.is_quoted ? shell_quoted(values) : values.front();
   }
   argv.push_back(std::move(argument));
 }

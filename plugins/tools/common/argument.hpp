@@ -14,7 +14,7 @@ namespace hpcbatch {
 enum class Declared { Value, Input, OptionalInput, Inputs };
 
 /// `{name}` is replaced, `{{` and `}}` are braces.  What a value holds is never looked at again,
-/// and no shell sees it.
+/// and no shell sees it, but for `{name:q}`, which is quoted for one.  `{name:raw}` is `{name}`.
 class Argument {
  public:
   /// Throws std::invalid_argument where a brace has no partner, a name is not declared, or a list
@@ -28,6 +28,7 @@ class Argument {
   struct Piece {
     std::string text;
     bool is_name{false};
+    bool is_quoted{false};
   };
   std::vector<Piece> pieces_;
 };
