@@ -116,6 +116,45 @@ class TomlTree {
   std::size_t nodes_{0};
 };
 
+/// Where a text in quotes ends that begins at `at`.
+std::size_t end_of_quotes(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const bool is_long = text.substr(at).starts_with(std::string(3, quote));
+  const std::string_view end = text.substr(at, is_long ? 3 : 1);
+  for (at += end.size(); at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"')
+      ++at;
+    else if (text.substr(at).starts_with(end))
+      return at + end.size();
+    else if (!is_long && text[at] == '\n')
+      return at;
+  }
+  return text.size();
+}
+
+/// Each dot of a key is a level, and the library builds (and takes down) them all by recursion, with
+/// no bound but the stack's end: they are counted before.
+void check_dots(std::string_view text, const std::string& file, int most) {
+  int dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = end_of_quotes(text, at);
+      continue;
+    }
+    if (c == '#') at = std::min(text.find('\n', at), text.size() - 1);
+    if (std::string_view("=,[]{}\n#").find(c) != std::string_view::npos) dots = 0;
+    if (c == '.' && ++dots > most) {
+      throw DocumentError(
+          file,
+          1 + static_cast<int>(
+                  std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
+          fmt::format("more than {} levels", most));
+    }
+    ++at;
+  }
+}
+
 }  // namespace
 
 Node parse_toml(std::string_view text, const std::string& file, const DocumentLimits& limits) {
@@ -123,6 +162,7 @@ Node parse_toml(std::string_view text, const std::string& file, const DocumentLi
     throw DocumentError(file, 1, fmt::format("the file is larger than {} bytes", limits.bytes));
   // Columns are counted without a byte order mark.
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  check_dots(text, file, limits.depth);
   try {
     return TomlTree(text, file, limits).map(toml::parse(text, file), 0);
   } catch (const toml::parse_error& error) {

@@ -69,6 +69,31 @@ TEST(Toml, KeepsTheOrderAndTheLinesOfKeys) {
   EXPECT_EQ(tasks.items[1].find("inputs")->find("x")->line, 9);
 }
 
+TEST(Toml, CountsTheLevelsOfDottedKeysBeforeItBuildsThem) {
+  const auto dotted = [](std::size_t count, const std::string& part) {
+    std::string key = part;
+    for (std::size_t i = 1; i < count; ++i) key += "." + part;
+    return key;
+  };
+  const DocumentLimits wide{std::size_t{64} << 20, 10'000'000, 32};
+  for (const std::string& deep :
+       {"x = 1\n" + dotted(200'000, "a") + " = 1", "[" + dotted(200'000, "a") + "]",
+        "[[" + dotted(200'000, "a") + "]]", "b = {" + dotted(200'000, "a") + " = 1}",
+        dotted(200'000, "\"a.b\"") + " = 1", dotted(200'000, "''") + " = 1",
+        "b = [{" + dotted(200'000, " a ") + " = 1}]"})
+    EXPECT_THAT(toml_refusal(deep, wide), HasSubstr("more than 32 levels")) << deep.substr(0, 20);
+  std::string inner;
+  for (int i = 0; i < 255; ++i) inner += "{" + dotted(32, "a") + " = ";
+  EXPECT_NE(toml_refusal("a = " + inner, wide), "accepted");
+  EXPECT_NE(toml_refusal("a = " + inner + "1" + std::string(255, '}'), wide), "accepted");
+  EXPECT_NE(toml_refusal("a = " + std::string(1'000'000, '['), wide), "accepted");
+  const std::string dots(1'000, '.');
+  EXPECT_EQ(toml_refusal("a = \"" + dots + "\" # " + dots + "\nb = '" + dots +
+                             "'\nc = \"\"\"\n\\\"" + dots + "\n\"\"\"\nd = [1.5, 2.5]\n",
+                         wide),
+            "accepted");
+}
+
 TEST(Toml, SaysWhereItIsWrong) {
   EXPECT_THAT(toml_refusal("a = 1\nb = \n"), HasSubstr("f.toml:2: this is not valid TOML: "));
   EXPECT_THAT(toml_refusal("a = 1\na = 2\n"), HasSubstr("f.toml:2: "));
