@@ -1,5 +1,7 @@
 #include "sites/last_words.hpp"
 
+#include "documents/text_check.hpp"
+
 #include <algorithm>
 #include <sstream>
 
@@ -25,7 +27,8 @@ std::string plain_line(std::string line) {
   const auto begin = line.find_first_not_of(' ');
   if (begin == std::string::npos) return "";
   line = line.substr(begin, line.find_last_not_of(' ') + 1 - begin);
-  return line.size() > kMostOfALine ? line.substr(0, kMostOfALine - 3) + "..." : line;
+  // Cut, it may end within a character.
+  return valid_utf8(line.size() > kMostOfALine ? line.substr(0, kMostOfALine - 3) + "..." : line);
 }
 
 }  // namespace

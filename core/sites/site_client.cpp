@@ -2,6 +2,7 @@
 
 #include "plugin_host/guarded.hpp"
 #include "sites/allocation_request.hpp"
+#include "sites/plain_jobs.hpp"
 #include "sites/site_choices.hpp"
 #include "wire/outbox.hpp"
 
@@ -270,7 +271,7 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
         *result = jobs.error();
         return;
       }
-      Listed listed{std::move(*jobs), {}};
+      Listed listed{plain_jobs(std::move(*jobs)), {}};
       const std::vector<std::string> over = not_living(silent, listed.jobs);
       if (!over.empty()) {
         // What cannot be read is no reason to know nothing of the batch jobs.

@@ -50,9 +50,11 @@ const std::string kNode =
     "     resources_assigned.mem = 0kb\n     resources_assigned.ncpus = 3\n"
     "     resv_enable = True\n     sharing = default_shared\n     license = l\n\n";
 
+/// The names of two batch jobs are told, for they are of our own user.
 std::string answered(const std::string& queues, const std::string& nodes, const std::string& jobs) {
-  return "hbnow Sat Nov 21 12:00:00 2026\n\n" + queues + "\nhbnodes\n" + nodes + "\nhbjobs\n" +
-         jobs + "hbend\n";
+  return "hbnow Sat Nov 21 12:00:00 2026\n\n" + queues +
+         "\nOwn: 6.vm\n    Job_Name = name6.vm\n\nOwn: 9.vm\n    Job_Name = name9.vm\n" +
+         "\nhbnodes\n" + nodes + "\nhbjobs\n" + jobs + "hbend\n";
 }
 
 /// On the recorded server.
@@ -62,7 +64,7 @@ Result<WatchedQueue> read_jobs(const std::string& jobs) {
 
 std::string job(const std::string& number, const std::string& attributes,
                 const std::string& queue = "workq") {
-  return "Job Id: " + number + "\n    Job_Name = name" + number + "\n    Job_Owner = ann@vm\n" +
+  return "Job Id: " + number + "\n    Job_Name = forged\n    Job_Owner = ann@vm\n" +
          "    queue = " + queue + "\n" + attributes;
 }
 
@@ -88,6 +90,25 @@ const WatchedPartition& named(const WatchedQueue& queue, const std::string& name
 }
 
 // ---- batch jobs
+
+TEST(PbsQueue, RecordsInsideOfOthersSpoilNothingOfOurs) {
+  std::string hosts = "n1/0";
+  for (int i = 0; i < 20'000; ++i) hosts += "+n" + std::to_string(i) + "/0";
+  const std::string real = "    job_state = R\n    stime = Sat Nov 21 08:07:29 2026\n";
+  std::string jobs = job("6.vm", real + "    exec_host = n1/0\n");
+  for (int i = 0; i < 55; ++i)
+    jobs += job(std::to_string(i + 10) + ".vm", real + "    exec_host = " + hosts + "\n") +
+            job("6.vm", real + "    Job_Name = hbQ7x\n    exec_host = n2/0\n");
+  const auto queue = read_jobs(jobs);
+  ASSERT_TRUE(queue) << queue.error().text;
+  std::size_t nodes = 0;
+  for (const WatchedJob& each : queue->jobs) nodes += each.nodes.size();
+  EXPECT_LE(nodes, 1'000'000U);
+  ASSERT_EQ(queue->jobs.size(), 56U);
+  EXPECT_THAT(queue->jobs[0].nodes, ElementsAre("n1"));
+  EXPECT_EQ(queue->jobs[0].name, "name6.vm");
+  EXPECT_EQ(queue->jobs[1].name, "") << "another user's";
+}
 
 TEST(PbsQueue, ShowsWhatRunsAndSinceWhen) {
   const auto queue = read_jobs(
@@ -516,11 +537,13 @@ case $* in
 '-B -f') sed -n '/^Server/,$p' server ;;
 '-f'|'-t -f') cat jobs; exit "$(cat code 2>/dev/null || echo 0)" ;;
 '-x -f '*) [ ! -e no_history ] || exit 0; cat members ;;
+'-f 6.vm') ;;
 '-f '*) cat members ;;
 *) echo "qstat: $*" >&2; exit 2 ;;
 esac
 )sh");
     scripted("pbsnodes", "[ \"$*\" = -a ] || exit 1; cat nodes");
+    scripted("qselect", "[ \"$*\" = '-u alice' ] && cat own");
   }
   CommandOutput looked(const std::string& config = "") const { return run(watch_command(config)); }
   std::string asked() const {
@@ -547,11 +570,16 @@ TEST_F(PbsLook, OpenPbsShowsRealRecordsInAFewLinesEach) {
   is_openpbs();
   server(kQueue + kServer, kNode, recorded("mixed.txt"));
   file("members", member(0) + member(1) + member(2));
+  file("own", "6.vm\n");
+  std::ofstream(root_ / "qstat.more", std::ios::app) << "[ \"$*\" != '-f 6.vm' ] || cat own_job\n";
+  file("own_job", "Job Id: 6.vm\n    Job_Name = hb-ok\n    Variable_List = A=\n    Job_Name = x\n");
   const auto output = looked();
   ASSERT_EQ(output.exit_code, 0) << output.standard_error;
+  EXPECT_THAT(output.standard_output, Not(HasSubstr("hb-arr"))) << "another's name";
   EXPECT_THAT(output.standard_output, Not(HasSubstr("PBS_O_")));
   EXPECT_EQ(asked(),
-            "qstat -Q -f\nqstat -B -f\nqstat -x -f 12[0].vm 12[1].vm 12[2].vm\nqstat -f\n");
+            "qstat -Q -f\nqstat -B -f\nqstat -f 6.vm\n"
+            "qstat -x -f 12[0].vm 12[1].vm 12[2].vm\nqstat -f\n");
   const auto queue = read_queue(output);
   ASSERT_TRUE(queue) << queue.error().text;
   ASSERT_THAT(numbers(queue->jobs),
@@ -588,7 +616,7 @@ TEST_F(PbsLook, TorqueIsAskedForTheMembersOfArrays) {
   is_torque();
   server(kTorque, kTorqueNodes, kTorqueJobs + job("15.head", "    job_state = C\n", "batch"));
   const auto output = looked();
-  EXPECT_EQ(asked(), "qstat -Q -f\nqstat -B -f\nqstat -t -f\n");
+  EXPECT_EQ(asked(), "qstat -Q -f\nqstat -B -f\nqstat -u alice\nqstat -t -f\n");
   EXPECT_THAT(output.standard_output, Not(HasSubstr("rectime")));
   EXPECT_THAT(output.standard_output, Not(HasSubstr("15.head")));
   const auto queue = read_queue(output);

@@ -611,21 +611,44 @@ TEST_F(PbsPollShell, WithoutABatchJobOpenPbsIsNotAskedForEverybodys) {
   EXPECT_THAT(polled({"hb7"}), IsEmpty());
 }
 
-TEST_F(PbsPollShell, TorqueAndSlurmAreAskedForAll) {
+TEST_F(PbsPollShell, TorqueAndSlurmAreAskedForOursByNumber) {
   is_torque();
   file("qstat.more",
-       "[ \"$*\" = -f ] || exit 1\n"
-       "printf 'Job Id: 1.vm\\n    Job_Name = hb1\\n    job_state = C\\n    "
-       "exit_status = 0\\n'");
+       "case $* in\n"
+       "'-u alice') printf '\\nvm:\\n  Req\\nJob ID Username\\n--- ---\\n1.vm alice batch hb1 - - "
+       "C -\\n"
+       "12[].vm alice batch x - - R -\\n' ;;\n"
+       "'-f 1 12[]') printf 'Job Id: 1.vm\\n    Job_Name = hb1\\n    job_state = C\\n    "
+       "exit_status = 0\\n\\nJob Id: 12[].vm\\n    Job_Name = x\\n    job_state = R\\n' ;;\n"
+       "*) exit 1 ;; esac");
   ASSERT_EQ(polled({"hb1"}).size(), 1u);
   is_slurm();
+  scripted("squeue", "[ \"$*\" = '--me --all --noheader --states=all --format=%A' ] && cat own");
+  file("own", "1\n");
   file("qstat.more",
-       "[ \"$*\" = -f ] || exit 1\n"
+       "[ \"$*\" = '-f 1' ] || exit 1\n"
        "printf 'Job Id:\\t1\\n\\tJob_Name = hb1\\n\\tJob_Owner = "
        "alice@x\\n\\tjob_state = R\\n'");
   ASSERT_EQ(polled({"hb1"}).size(), 1u);
-  file("qstat.more", "exit 153");
+  file("own", "");
   EXPECT_THAT(polled({"hb1"}), IsEmpty());
+}
+
+TEST_F(PbsPollShell, ARecordInsideOfAnotherIsNone) {
+  is_openpbs();
+  scripted("qselect", "case $* in '-u alice') echo 1; echo 2 ;; esac");
+  file("qstat.more", R"sh(
+shift 2
+for id; do
+  printf 'Job Id: %s\n    Job_Name = hb%s\n    Job_Owner = alice@vm\n    job_state = R\n' $id $id
+  [ $id = 2 ] || printf '    Variable_List = A=\n\nJob Id: 2\n    Job_Name = hb2\n    Job_Owner = alice@vm\n    job_state = F\n    Exit_status = 0\n\nJob Id: 3\n    Job_Name = hb3\n    job_state = R\n'
+  echo
+done
+)sh");
+  const auto jobs = polled({"hb1", "hb2"});
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(named(jobs, "hb1").state, BatchState::Running);
+  EXPECT_EQ(named(jobs, "hb2").state, BatchState::Running);
 }
 
 TEST_F(PbsPollShell, AFailureIsOneOfThePoll) {
@@ -672,11 +695,10 @@ TEST_F(PbsCancel, NamesThatNobodyKnowsAreNoError) {
   EXPECT_EQ(run(make()->cancel({"hb1"}, {""})).exit_code, 1);
 }
 
-TEST_F(PbsCancel, OfSlurmLooksTheNumbersUpInItsList) {
+TEST_F(PbsCancel, OfSlurmAsksForTheNumbersOfOurOwn) {
   is_slurm();
-  file("qstat.more",
-       "printf 'Job Id:\\t%s\\n\\tJob_Name = %s\\n\\tJob_Owner = %s@x\\n\\tjob_state = %s\\n\\n' "
-       "1 hb1 bob R 2 hb1 alice R 3 'hb1 more' alice R 4 hb1 alice C 5 hb12 alice R 6 hb1 alice Q");
+  scripted("squeue",
+           "[ \"$*\" = '--me --all --noheader --name=hb1 --format=%A' ] && echo 2 && echo 6");
   scripted("qdel", "printf '<%s>' \"$@\" >>deleted; exit 1");
   const auto output = run(make()->cancel({"hb1"}, {""}));
   EXPECT_EQ(output.exit_code, 0) << output.standard_error;

@@ -4,8 +4,8 @@
 #include "records.hpp"
 
 #include <algorithm>
-#include <set>
 #include <sstream>
+#include <unordered_set>
 
 namespace hpcbatch::pbs {
 namespace {
@@ -15,37 +15,43 @@ namespace {
 /// that ends between the two questions cuts the listing short. A server that keeps no history
 /// answers `-x` with nothing and success, and of several exit codes qstat tells the last: each
 /// number must be listed, or be unknown (153) when it is asked for alone.
-/// Torque shows ended ones for `keep_completed`, and its `-f` goes with no selection; SLURM's qstat
-/// has none and says 153 where there is no batch job at all. The end names the user, so that a
-/// foreign batch job with a name of ours is told from ours.
+/// Torque shows ended ones for `keep_completed`, and SLURM's qstat says 153 where there is none.
+///
+/// Records of others are never read: a value, such as that of a variable, is printed with its line
+/// ends, and so may hold a whole record.  Where one of our own user's does, which shows in their
+/// number, each is asked for alone, and ends where the next begins.
 constexpr const char* kList = R"sh(
 user=$(id -un) || exit
-set -f  # an array is called 12[]
+ids=$(own_ids) || exit
 ask() {
-  shown=$(qstat -x -f "$@" 2>/dev/null); code=$?
+  shown=
+  if [ "$dialect" = openpbs ]; then shown=$(qstat -x -f "$@" 2>/dev/null); code=$?; fi
   [ -n "$shown" ] || { shown=$(qstat -f "$@"); code=$?; }
   # A signal cuts it anywhere; what PBS itself says begins at 153.
   [ "$code" -le 128 ] || [ "$code" -ge 153 ] || exit "$code"
 }
+heads() { printf '%s\n' "$shown" | grep -c '^Job Id:'; }
 show() {
   [ $# -gt 0 ] || return 0
   ask "$@"
   all=$shown
+  is_one_by_one=
+  if [ "$(heads)" -gt $# ]; then is_one_by_one=1; all=; fi
   for id in "$@"; do
-    case "$all
-" in *"Job Id: $id
-"*) continue ;; esac
+    [ -n "$is_one_by_one" ] || case "$all
+" in *"Job Id:"[!0-9]"$id
+"*|*"Job Id:"[!0-9]"$id."*) continue ;; esac
     ask "$id"
     case $code in 0|153) ;; *) echo "qstat says nothing of $id" >&2; exit "$code" ;; esac
     all="$all
 
-$shown"
+$(printf '%s\n' "$shown" | awk '/^Job Id:/ && count++ { exit } { print }')"
   done
   printf '%s\n' "$all"
 }
+jobs=$(show $ids) || exit
+printf '%s\n' "$jobs"
 if [ "$dialect" = openpbs ]; then
-  ids=$(qselect -u "$user") || exit
-  jobs=$(show $ids) || exit
   ids=
   for name in "$@"; do
     case "$jobs
@@ -54,12 +60,7 @@ if [ "$dialect" = openpbs ]; then
     ended=$(qselect -x -u "$user" -N "$name") || exit
     ids="$ids $ended"
   done
-  printf '%s\n' "$jobs"
   show $ids
-else
-  jobs=$(qstat -f); code=$?
-  case $code:$jobs in 0:*|153:) ;; *) exit "$code" ;; esac
-  printf '%s\n' "$jobs"
 fi
 echo "hbend $user"
 )sh";
@@ -78,7 +79,7 @@ Result<std::pair<std::string, std::string>> whole(const std::string& text) {
   return std::pair{text.substr(0, begin), text.substr(user, last + 1 - user)};
 }
 
-Result<BatchJob> read_job(const Record& record, std::string number) {
+Result<BatchJob> read_job(const Record& record, std::string number, NodeNames& nodes) {
   if (record.value("job_state").empty()) return no_listing("no state of batch job " + number);
   const Meaning meaning = meaning_of(record);
   BatchJob job{.name = std::string(record.value("Job_Name")),
@@ -86,7 +87,7 @@ Result<BatchJob> read_job(const Record& record, std::string number) {
                .state = meaning.state,
                .cause = meaning.cause,
                .reason = std::string(record.value("comment"))};
-  job.nodes = node_names(record.value("exec_host"));
+  job.nodes = nodes.of(record.value("exec_host"));
   const auto asked = read_duration(record.value("Resource_List.walltime"));
   const auto used = read_duration(record.value("resources_used.walltime"));
   if (job.state == BatchState::Running && asked && used)
@@ -100,23 +101,17 @@ Result<BatchJob> read_job(const Record& record, std::string number) {
 
 /// qdel takes numbers, and each name is looked up even where one is known: after an unclear submit
 /// there may be two batch jobs of one name. A name nobody knows is no error, nor is one that ends
-/// meanwhile; SLURM's qdel has a code for those and says nothing.
+/// meanwhile; SLURM's qdel has a code for those and says nothing.  The batch system compares names:
+/// what others call theirs is not read.
 constexpr const char* kDelete = R"sh(
 user=$(id -un) || exit
 set -f  # an array is called 12[]
 failed=0
-listed=
-if [ "$dialect" = slurm-torque ]; then
-  listed=$(qstat -f); code=$?
-  case $code:$listed in 0:*|153:) ;; *) exit "$code" ;; esac
-fi
 numbers() {
-  if [ "$dialect" != slurm-torque ]; then qselect -u "$user" -N "$1"; return; fi
-  printf '%s\n' "$listed" | awk -v name="$1" -v user="$user" '
-    /^Job Id:/ { number = $3; named = mine = 0 }
-    $1 == "Job_Name" { named = NF == 3 && $3 == name }
-    $1 == "Job_Owner" { split($3, owner, "@"); mine = owner[1] == user }
-    $1 == "job_state" && named && mine && $3 != "C" { print number }'
+  case $dialect in
+  slurm-torque) squeue --me --all --noheader --name="$1" --format=%A ;;
+  *) qselect -u "$user" -N "$1" ;;
+  esac
 }
 for name in "$@"; do
   for number in $(numbers "$name" || echo failed); do
@@ -134,7 +129,7 @@ exit $failed
 }  // namespace
 
 CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names) {
-  return in_dialect(dialect, kList, names);
+  return in_dialect(dialect, kOwnIds + std::string(kList), names);
 }
 
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
@@ -146,26 +141,30 @@ Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const Command
   const auto text = whole(output.standard_output);
   if (!text) return text.error();
   std::vector<BatchJob> jobs;
+  NodeNames nodes;
   for (const Record& record : read_records(text->first, Repeated::FirstCounts)) {
     std::string number = after(record.head, "Job Id:");
     if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
     const std::string_view owner = record.value("Job_Owner");
     if (!owner.empty() && owner.substr(0, owner.find('@')) != text->second) continue;
-    auto job = read_job(record, std::move(number));
+    auto job = read_job(record, std::move(number), nodes);
     if (!job) return job.error();
     jobs.push_back(std::move(*job));
   }
   return jobs;
 }
 
-std::vector<std::string> node_names(std::string_view exec_host) {
+std::vector<std::string> NodeNames::of(std::string_view exec_host) {
   std::vector<std::string> names;
-  std::set<std::string_view> known;
-  while (!exec_host.empty()) {
+  std::unordered_set<std::string_view> known;
+  while (!exec_host.empty() && left_ > 0 && names.size() < kMostNodesOfAJob) {
     const auto plus = std::min(exec_host.find('+'), exec_host.size());
     const std::string_view slot = exec_host.substr(0, plus);
     const std::string_view name = slot.substr(0, slot.find('/'));
-    if (!name.empty() && known.insert(name).second) names.emplace_back(name);
+    if (!name.empty() && name.size() <= kLongestNodeName && known.insert(name).second) {
+      names.emplace_back(name);
+      --left_;
+    }
     exec_host.remove_prefix(std::min(plus + 1, exec_host.size()));
   }
   return names;

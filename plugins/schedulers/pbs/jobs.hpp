@@ -1,10 +1,12 @@
 // The batch jobs of this user: how they are listed, what their records say, how they are deleted.
 #pragma once
 
+#include "hpcbatch/answer_bounds.hpp"
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "records.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +27,30 @@ BatchState state_by_comment(std::string_view comment);
 CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names);
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output);
 
-/// "n1/0*4+n1/1+n2/0" as single names.
-std::vector<std::string> node_names(std::string_view exec_host);
+/// Nodes of the batch jobs of one answer: no more of them all together than that may name.
+class NodeNames {
+ public:
+  /// "n1/0*4+n1/1+n2/0" as single names.
+  std::vector<std::string> of(std::string_view exec_host);
+
+ private:
+  std::size_t left_{kMostNodesInAnAnswer};
+};
+
+/// A function of sh that prints the numbers of what `$user` has, ended ones too where they are shown.
+/// Torque's `qstat -f` goes with no selection of users, and its names are not read here; SLURM's own
+/// command is there where its qstat is.
+inline constexpr const char* kOwnIds = R"sh(
+set -f  # an array is called 12[]
+own_ids() {
+  case $dialect in
+  openpbs) qselect -u "$user" ;;
+  slurm-torque) squeue --me --all --noheader --states=all --format=%A ;;
+  *) table=$(qstat -u "$user") || return
+    printf '%s\n' "$table" | awk '/^[0-9]/ { sub(/[.].*/, "", $1); print $1 }' ;;
+  esac
+}
+)sh";
 
 /// By name.
 CommandLine delete_jobs(const std::string& dialect, const std::vector<std::string>& names);

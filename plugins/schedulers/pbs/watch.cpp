@@ -1,6 +1,7 @@
 #include "watch.hpp"
 
 #include "dialect.hpp"
+#include "jobs.hpp"
 #include "records.hpp"
 #include "watched_jobs.hpp"
 #include "watched_nodes.hpp"
@@ -20,12 +21,14 @@ namespace {
 /// are asked for by number (with `-x`, see jobs.cpp; a server without history answers that with
 /// nothing).  All members of all arrays, as `-t` shows them, would be what no server likes to be
 /// asked for.  Torque's are batch jobs like others, and only `-t` shows them.
+///
+/// Names are asked for of this user's own alone.  A record of somebody else's may hold lines of any
+/// kind (a variable's value has its line ends); it can spoil what we expect of the queue, and no more.
 constexpr const char* kLook = R"sh(
 if [ "$dialect" = slurm-torque ]; then
   echo "SLURM's qstat does not say since when a batch job runs; the scheduler 'slurm' can look at this queue" >&2
   exit 1
 fi
-set -f  # an array is called 12[]
 LC_ALL=C; export LC_ALL
 queues=$(qstat -Q -f) || exit
 nodes=$(pbsnodes -a) || exit
@@ -39,6 +42,10 @@ members=
 }')
 printf 'hbnow %s\n\n%s\n\n' "$(date '+%a %b %d %H:%M:%S %Y')" "$queues"
 qstat -B -f 2>/dev/null
+user=$(id -un) && own=$(own_ids 2>/dev/null) || own=
+[ -z "$own" ] || qstat -f $own 2>/dev/null | awk '
+  /^Job Id:/ { sub(/^Job Id:[ \t]*/, ""); print "\nOwn: " $0; named = 0 }
+  /^[ \t]+Job_Name = / && !named++'
 printf '\nhbnodes\n'
 printf '%s\n' "$nodes" | awk '
   /^[^ \t]/ { print; kept = 0; next }
@@ -64,7 +71,7 @@ all() {
   /^hbcode / { code = $2 }
   /^[^ \t]/ { kept = 0; next }
   /^ +[A-Za-z_.]+ = / {
-    kept = $1 ~ /^(Job_Name|Job_Owner|job_state|queue|exec_host|Priority|stime|start_time|eligible_time|comment|array_state_count|Resource_List[.](ncpus|nodect|nodes|place|procs|walltime)|resources_used[.]walltime)$/
+    kept = $1 ~ /^(Job_Owner|job_state|queue|exec_host|Priority|stime|start_time|eligible_time|comment|array_state_count|Resource_List[.](ncpus|nodect|nodes|place|procs|walltime)|resources_used[.]walltime)$/
     if ($1 == "job_state") state = $3
   }
   kept && length(record) < 65536 { record = record "\n" $0 }
@@ -98,6 +105,16 @@ std::optional<Answer> answer_in(const std::string& text) {
                              Repeated::FirstCounts)};
 }
 
+/// By number.
+Names own_names(const std::vector<Record>& things) {
+  Names names;
+  for (const Record& thing : things) {
+    if (std::string number = after(thing.head, "Own:"); !number.empty())
+      names.try_emplace(std::move(number), thing.value("Job_Name"));
+  }
+  return names;
+}
+
 std::optional<std::chrono::sys_seconds> moment_of(const std::vector<Record>& things) {
   for (const Record& thing : things) {
     if (const std::string now = after(thing.head, "hbnow"); !now.empty()) return read_moment(now);
@@ -108,7 +125,7 @@ std::optional<std::chrono::sys_seconds> moment_of(const std::vector<Record>& thi
 }  // namespace
 
 CommandLine list_queue(const std::string& dialect) {
-  return in_dialect(dialect, kLook, {});
+  return in_dialect(dialect, kOwnIds + std::string(kLook), {});
 }
 
 Result<WatchedQueue> read_queue(const CommandOutput& output) {
@@ -126,7 +143,8 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
     return no_look("pbsnodes shows no node that is up");
   QueuesToWatch queues = queues_to_watch(answer->things, answer->nodes);
   if (queues.partitions.empty()) return no_look("qstat names no queue");
-  auto listed = listed_jobs(answer->jobs, queues, answer->nodes, moment_of(answer->things));
+  auto listed = listed_jobs(answer->jobs, own_names(answer->things), queues, answer->nodes,
+                            moment_of(answer->things));
   if (!listed) return no_look(listed.error().text);
   if (queues.are_others_hidden && listed->waiting < kMostThatWait &&
       queues.waiting > static_cast<long>(listed->waiting)) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace hpcbatch::pbs {
@@ -89,9 +90,9 @@ struct ThatWait {
 
 class Listing {
  public:
-  Listing(const QueuesToWatch& queues, const std::vector<ComputeNode>& nodes,
+  Listing(const Names& own, const QueuesToWatch& queues, const std::vector<ComputeNode>& nodes,
           std::optional<std::chrono::sys_seconds> now)
-      : queues_(queues), now_(now) {
+      : own_(own), queues_(queues), now_(now) {
     for (const ComputeNode& node : nodes) nodes_.try_emplace(node.name, &node);
   }
 
@@ -135,8 +136,9 @@ class Listing {
  private:
   WatchedJob job_of(const Record& record, const std::string& number) const {
     const std::string_view owner = record.value("Job_Owner");
+    const auto name = own_.find(number);
     WatchedJob job{.number = number,
-                   .name = std::string(record.value("Job_Name")),
+                   .name = name == own_.end() ? "" : name->second,
                    .user = std::string(owner.substr(0, owner.find('@')))};
     const std::string queue(record.value("queue"));
     const auto known = queues_.starting.find(queue);
@@ -148,7 +150,7 @@ class Listing {
   void runs(const Record& record, const std::string& number) {
     WatchedJob job = job_of(record, number);
     job.runs = true;
-    job.nodes = node_names(record.value("exec_host"));
+    job.nodes = names_.of(record.value("exec_host"));
     job.cpus = std::max(cpus_asked_for(record), cpus_in_use(record.value("exec_host")));
     double whole = 0;
     for (const std::string& name : job.nodes) {
@@ -189,7 +191,9 @@ class Listing {
     return std::clamp(*now_ - *begin, seconds{0}, kNoLimit);
   }
 
+  const Names& own_;
   const QueuesToWatch& queues_;
+  NodeNames names_;
   std::optional<std::chrono::sys_seconds> now_;
   std::unordered_map<std::string_view, const ComputeNode*> nodes_;
   ListedJobs listed_;
@@ -199,13 +203,14 @@ class Listing {
 
 }  // namespace
 
-Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const QueuesToWatch& queues,
-                               const std::vector<ComputeNode>& nodes,
+Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const Names& own,
+                               const QueuesToWatch& queues, const std::vector<ComputeNode>& nodes,
                                std::optional<std::chrono::sys_seconds> now) {
-  Listing listing(queues, nodes, now);
+  Listing listing(own, queues, nodes, now);
+  std::unordered_set<std::string> known;
   for (const Record& record : records) {
     const std::string number = after(record.head, "Job Id:");
-    if (number.empty()) continue;
+    if (number.empty() || !known.insert(number).second) continue;
     if (record.value("job_state").empty())
       return Error{Error::Kind::Transient, "qstat gave no state of batch job " + number};
     listing.take(record, number);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace hpcbatch::pbs {
@@ -22,9 +23,12 @@ struct ListedJobs {
   std::size_t waiting{0};  ///< in state Q; an array counts as one
 };
 
+/// Of batch jobs of our own user, by number.
+using Names = std::unordered_map<std::string, std::string>;
+
 /// An error says what cannot be told.  `now`: in the zone of the records.
-Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const QueuesToWatch& queues,
-                               const std::vector<ComputeNode>& nodes,
+Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const Names& own,
+                               const QueuesToWatch& queues, const std::vector<ComputeNode>& nodes,
                                std::optional<std::chrono::sys_seconds> now);
 
 }  // namespace hpcbatch::pbs
