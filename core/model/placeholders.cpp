@@ -1,6 +1,6 @@
 #include "model/placeholders.hpp"
 
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

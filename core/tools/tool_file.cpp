@@ -3,7 +3,7 @@
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 #include "tools/placeholders.hpp"
 #include "tools/tool_service.hpp"
 

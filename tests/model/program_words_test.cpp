@@ -1,5 +1,5 @@
 // Where a text must not be put into a command: whatever reads it there would run it.
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 #include "model/placeholders.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 #include "api/read/shell_items.hpp"
 
 #include "model/placeholders.hpp"
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 
 #include <fmt/format.h>
 

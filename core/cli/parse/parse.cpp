@@ -4,7 +4,7 @@
 #include "cli/parse/help_text.hpp"
 #include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

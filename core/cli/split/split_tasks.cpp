@@ -1,7 +1,7 @@
 #include "cli/split/split_tasks.hpp"
 
 #include "cli/process/exit.hpp"
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/program_words.hpp"
+#include "programs/program_words.hpp"
 
 #include <fmt/format.h>
 
