@@ -12,6 +12,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <map>
+
 namespace hpcbatch {
 namespace {
 
@@ -427,6 +430,98 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
         R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",
         R"(["bash", "-x", "script.sh", "-c", "{}"])", R"(["env", "A=b", "tool", "{}"])"})
     EXPECT_EQ(refused(right), "accepted") << right;
+}
+
+/// `count` elements of what `one` makes of a number, with commas between them.
+template <class One>
+std::string many(std::size_t count, One one) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i)
+    text += (i == 0 ? "" : ",") + std::string(one(std::to_string(i)));
+  return text;
+}
+
+TEST(ReadRequest, ATaskAsksForABoundedNumberOfAmounts) {
+  for (const char* key : {"resources", "gpus"}) {
+    const std::string amounts = many(101, [](const std::string& i) { return "\"r" + i + "\": 1"; });
+    EXPECT_EQ(refusal(R"({"client": "t", "directory": "/d", "tasks": [{"command": ["x"], ")" +
+                      std::string(key) + "\": {" + amounts + "}}]}"),
+              "task." + std::string(key) + " has 101 names; a task may have 100");
+  }
+}
+
+TEST(ReadRequest, LongListsCostNoMoreThanTheirLength) {
+  const auto word = [](const std::string& i) { return "\"a" + i + "\""; };
+  const auto path = [](const std::string& i) { return "\"/a/" + i + "\""; };
+  const auto pair = [](const std::string& i) { return "\"a" + i + "\": \"/b/" + i + "\""; };
+  const auto column = [](const std::string& i) { return "\"c" + i + "\""; };
+  const auto number = [](const std::string& i) { return i; };
+  const auto amount = [](const std::string& i) { return "\"r" + i + "\": 1"; };
+  const auto range = [](const std::string& i) { return i + "0"; };
+  constexpr std::size_t kMany = 20'000;
+  const std::string command = R"({"command": ["x"], )";
+  const std::map<std::string, std::string> bodies{
+      {"command", R"({"command": [)" + many(kMany, word) + "]}"},
+      {"command of shells", R"({"items": ["x"], "command": [)" +
+                                many(kMany, [](const std::string&) { return "\"sh\""; }) + "]}"},
+      {"parameters", R"({"tool": "t", "parameters": {)" + many(kMany, pair) + "}}"},
+      {"items", command + R"("items": [)" + many(kMany, word) + "]}"},
+      {"items of lists", command + R"("items": [[)" + many(kMany, word) + "]]}"},
+      {"items of maps", command + R"("items": [{)" + many(kMany, pair) + "}]}"},
+      {"columns", command + R"("columns": [)" + many(kMany, column) + R"(], "items": [[)" +
+                      many(kMany, word) + "]]}"},
+      {"item_texts",
+       command + R"("item_texts": [)" + many(kMany, word) + R"(], "items": [)" +
+           many(kMany, [](const std::string& i) { return R"({"a": ")" + i + "\"}"; }) + "]}"},
+      {"env", command + R"("env": {)" + many(kMany, pair) + "}}"},
+      {"environment", command + R"("environment": {)" + many(kMany, pair) + "}}"},
+      {"inputs", command + R"("inputs": {)" + many(kMany, pair) + "}}"},
+      {"outputs", command + R"("outputs": {)" + many(kMany, pair) + "}}"},
+      {"shared", command + R"("shared": [)" + many(kMany, path) + "]}"},
+      {"follows", command + R"("follows": [)" + many(kMany, number) + "]}"},
+      {"after", command + R"("after": [)" + many(kMany, word) + "]}"},
+      {"after as numbers", command + R"("after": [)" + many(kMany, number) + "]}"},
+      {"not_sites", command + R"("not_sites": [)" + many(kMany, word) + "]}"},
+      {"tags", command + R"("tags": [)" + many(kMany, word) + "]}"},
+      {"resources", command + R"("resources": {)" + many(kMany, amount) + "}}"},
+      {"gpus", command + R"("gpus": {)" + many(kMany, amount) + "}}"},
+      {"gpus as text", command + R"("gpus": ")" +
+                           many(kMany, [](const std::string& i) { return "k" + i + ":1"; }) +
+                           "\"}"},
+      {"kinds of gpus", command + R"("gpus": ")" +
+                            many(kMany, [](const std::string& i) { return "k" + i + "|x"; }) +
+                            ":1\"}"},
+      {"array", command + R"("array": ")" + many(kMany, range) + "\"}"},
+      {"array backwards",
+       command + R"("array": ")" +
+           many(kMany,
+                [](const std::string& i) { return std::to_string(900'000 - 2 * std::stoi(i)); }) +
+           "\"}"},
+      {"binds", command + R"("container": {"image": "i", "binds": [)" + many(kMany, path) + "]}}"},
+      {"container environment",
+       command + R"("container": {"image": "i", "environment": {)" + many(kMany, pair) + "}}}"},
+      {"service", command + R"("service": {"name": "s", "command": [)" + many(kMany, word) + "]}}"},
+      {"unknown keys", "{" + many(kMany, pair) + "}"},
+      {"places", R"({"items": ["x"], "command": [")" + std::string(kMany, '{') + "\"]}"},
+      {"columns asked for",
+       R"({"columns": ["a"], "items": [["x"]], "command": [")" +
+           many(kMany, [](const std::string& i) { return "{a}{b" + i + "}"; }) + "\"]}"}};
+  // CPU of this thread: others may use the machine.
+  const auto cpu = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+  for (const auto& [key, body] : bodies) {
+    const std::string whole = R"({"client": "t", "directory": "/d", "tasks": [)" + body + "]}";
+    const double begin = cpu();
+    try {
+      (void)read_submit_body(whole);
+    } catch (const BadRequest&) {
+      // That is an answer, too.
+    }
+    EXPECT_LT(cpu() - begin, 1.2) << key << ": others are read within a third of that";
+  }
 }
 
 TEST(ReadRequest, AContainerIsAnImageOrMore) {

@@ -45,6 +45,12 @@ std::string bytes_of(const json::value& value, const std::string& what) {
   return {text.data(), text.size()};
 }
 
+void check_amounts(const boost::json::object& amounts, const std::string& what) {
+  if (amounts.size() > kMostAmounts)
+    throw BadRequest(
+        fmt::format("{} has {} names; a task may have {}", what, amounts.size(), kMostAmounts));
+}
+
 std::string text_of(const json::value& value, const std::string& what) {
   std::string text = bytes_of(value, what);
   if (find_invalid_utf8(text))

@@ -7,6 +7,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +18,12 @@ namespace hpcbatch {
 /// Who writes less of memory has meant another unit.
 inline constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);
 
+/// Names of amounts that a task asks for.  All else that a client may send is bounded by the largest
+/// request (http_server.cpp) alone, and is read in linear time.
+inline constexpr std::size_t kMostAmounts = 100;
+
+/// Throws where there are more.
+void check_amounts(const boost::json::object& amounts, const std::string& what);
 /// UTF-8 without a zero byte.
 std::string text_of(const boost::json::value& value, const std::string& what);
 std::vector<std::string> texts_of(const boost::json::value& value, const std::string& what);

@@ -93,6 +93,7 @@ void read_gpus_into(Resources& amounts, GpuTerms& terms, const json::value& valu
     throw BadRequest(where + " must be a number, a text as a100:2, or a map of kinds to numbers");
   if (are_gpu_terms(value.get_object()))
     return read_gpu_terms(amounts, terms, value.get_object(), where);
+  check_amounts(value.get_object(), where);
   int open = 0;
   for (const auto& [kind, count] : value.get_object()) {
     const std::string name = gpus_named(gpu_kinds_of(json::value(kind), where));

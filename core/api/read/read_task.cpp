@@ -172,7 +172,9 @@ void read_gpus(const json::value& value, const std::string& where, Reading& read
 }
 
 void read_resources(const json::value& value, const std::string& where, Reading& reading) {
-  for (const auto& [name, amount] : map_of(value, where, " of names to numbers")) {
+  const auto& amounts = map_of(value, where, " of names to numbers");
+  check_amounts(amounts, where);
+  for (const auto& [name, amount] : amounts) {
     const std::string word = plain_word(json::value(name), where);
     if (word == kCpus || word == kMemory || word == kDisk || word.starts_with(kAnyGpu))
       throw BadRequest(fmt::format("{} names '{}', which has a key of its own", where, word));
