@@ -185,8 +185,7 @@ class Executor(concurrent.futures.Executor):
     of its calls together, where `time` is said. `warm`: calls run in workers that stay (else each in a process of its own);
     `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
     and results, pass; others must not be able to write there (Error); nodes must see it, or the site's transport moves them (default:
-    below the engine's own state). `name`: who
-    submits. Methods may be called by any thread."""
+    below the engine's own state). `name`: who submits. Methods may be called by any thread."""
 
     def __init__(
         self,
