@@ -80,6 +80,16 @@ TEST_F(ImageCacheTest, KeepsWithinItsSize) {
   shell("test -e " + root + "/made/images/c-*.tar");
 }
 
+TEST_F(ImageCacheTest, IsNotWhereOthersCanPutImages) {
+  shell("mkdir " + root + "/made && chmod 777 " + root + "/made");
+  const ImageAnswer answer = prepared("debian:12");
+  EXPECT_EQ(answer.said, ImageAnswer::Said::Transient);
+  EXPECT_THAT(answer.text, testing::HasSubstr(root + "/made (of user"));
+  EXPECT_EQ(contents("calls"), "") << "nothing is pulled";
+  shell("chmod 755 " + root + "/made");
+  EXPECT_EQ(prepared("debian:12").said, ImageAnswer::Said::Ready);
+}
+
 TEST_F(ImageCacheTest, SaysWhatTheProgramSaid) {
   write("podman", "#!/bin/sh\necho trying\necho 'Error: manifest unknown'\nexit 125\n");
   const ImageAnswer answer = prepared("none");

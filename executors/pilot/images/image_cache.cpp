@@ -7,6 +7,7 @@
 #include "pilot/processes/run_program.hpp"
 #include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"
+#include "posix/trusted_path.hpp"
 #include "wire/key.hpp"
 
 #include <dirent.h>
@@ -199,6 +200,11 @@ ImageAnswer pull_and_keep(const ImageOrder& order, Kept kept, const std::string&
 
 /// Once for the site: whoever comes second waits for the first.
 ImageAnswer keep_for_site(const ImageOrder& order, Kept kept) {
+  // What others put there in place of an image would run as our user.
+  const auto distrusted = distrust(walk_path(order.cache, ::geteuid()), Wanted::Folder, "");
+  if (distrusted && distrusted->is_refusal)
+    return {Said::Transient,
+            "no image is kept in " + order.cache + " (HPCBATCH_IMAGES): " + distrusted->text};
   if (!make_folders_above(order.cache + "/x", 0) && !exists(order.cache))
     return {Said::Transient,
             "cannot make the folder for images " + order.cache + ": " + std::strerror(errno)};
