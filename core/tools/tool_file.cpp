@@ -130,6 +130,7 @@ bool is_free_text(const ToolFile& tool, const std::string& name) {
 
 /// Fails where a shell or an interpreter would run what a request says.
 void check_programs(const View& command, const ToolFile& tool) {
+  if (command.node().kind != Node::Kind::List) return;  // its plugin says what is wrong with it
   const std::vector<View> words = command.list();
   std::vector<std::string> marked;
   marked.reserve(words.size());
@@ -248,6 +249,15 @@ SplitDeclaration parse_split(const View& view, const ToolFile& tool) {
   return split;
 }
 
+void read_service(const View& view, const std::set<std::string>& names, ToolFile& tool) {
+  tool.service = parse_service(view, tool.name);
+  const View command = view.map().get("command");
+  for (const View& word : command.list()) check_placeholders(word, names);
+  check_programs(command, tool);
+  if (!tool.container.empty())
+    view.fail("a tool with a 'container' has no 'service': start the container in its command");
+}
+
 }  // namespace
 
 ToolFile parse_tool(const std::string& text, const std::string& path) {
@@ -293,18 +303,10 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
   }
   if (const auto container = map.find("container")) parse_container(*container, single, tool);
   if (const auto split = map.find("split")) tool.split = parse_split(*split, tool);
-  if (const auto service = map.find("service")) {
-    tool.service = parse_service(*service, tool.name);
-    for (const View& word : service->map().get("command").list()) check_placeholders(word, single);
-    check_programs(service->map().get("command"), tool);
-    if (!tool.container.empty())
-      service->fail(
-          "a tool with a 'container' has no 'service': start the container in its command");
-  }
+  if (const auto service = map.find("service")) read_service(*service, single, tool);
   if (is_a_command(tool)) {
     // What another plugin's keys mean only that plugin knows; it is given the whole text.
-    const View command = map.get("command");
-    if (command.node().kind == Node::Kind::List) check_programs(command, tool);
+    check_programs(map.get("command"), tool);
     map.finish();
   }
   return tool;
