@@ -31,6 +31,10 @@ Argument::Argument(std::string_view text, const std::map<std::string, Declared>&
     }
   }
   std::erase_if(pieces_, [](const Piece& piece) { return !piece.is_name && piece.text.empty(); });
+  check(declared);
+}
+
+void Argument::check(const std::map<std::string, Declared>& declared) const {
   for (const Piece& piece : pieces_) {
     if (!piece.is_name) continue;
     const auto known = declared.find(piece.text);

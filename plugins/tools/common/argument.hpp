@@ -30,6 +30,7 @@ class Argument {
     bool is_name{false};
     bool is_quoted{false};
   };
+  void check(const std::map<std::string, Declared>& declared) const;
   std::vector<Piece> pieces_;
 };
 
