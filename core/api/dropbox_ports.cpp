@@ -62,9 +62,9 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
                                .templates = settings_.templates,
                                .variables = settings_.variables,
                                .trust_group = settings_.trust_group,
+                               .warn = [](const std::string& text) { spdlog::warn("{}", text); },
                                .most_active_of_one = settings_.jobs_limit,
-                               .input_limit = settings_.input_limit,
-                               .warn = [](const std::string& text) { spdlog::warn("{}", text); }},
+                               .input_limit = settings_.input_limit},
                               *this);
     if (!box) return box.error();
     box_ = std::move(*box);

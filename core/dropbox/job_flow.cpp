@@ -104,6 +104,20 @@ Result<Fd> JobFlow::put(const std::string& name, const std::string& text, const 
   return file;
 }
 
+JobFlow::Active JobFlow::accepted(const std::string& name, const JobFile& job,
+                                  const DropboxFolder::Content& content) const {
+  Active active;
+  active.name = name;
+  active.job.document = job.document;
+  active.job.key = job_key(name, content.stamp.inode, content.stamp.changed_ns, content.text);
+  active.job.workspace = workspace_.name_folder(content.stamp.inode, wall_clock(), folders_);
+  active.job.owner = content.stamp.owner;
+  active.readers = readers_of(content.stamp);
+  active.job.inputs = staged(job.inputs, active.job.workspace + "/input");
+  active.job.outputs = staged(job.outputs, active.job.workspace + "/output");
+  return active;
+}
+
 JobFlow::Taking JobFlow::take(const std::string& name, const DropboxFolder::Content& content) {
   const FolderFacts folder = folder_->facts();
   const std::uint32_t us = ::geteuid();
@@ -134,16 +148,7 @@ JobFlow::Taking JobFlow::take(const std::string& name, const DropboxFolder::Cont
     return {Taken::NobodysWord, std::move(why)};
   for (const std::string& text : job.warnings) warn(text);
 
-  Active active;
-  active.name = name;
-  active.job.document = job.document;
-  active.job.key = job_key(name, content.stamp.inode, content.stamp.changed_ns, content.text);
-  active.job.workspace = workspace_.name_folder(content.stamp.inode, wall_clock());
-  active.job.owner = owner;
-  active.readers = readers_of(content.stamp);
-  active.job.inputs = staged(job.inputs, active.job.workspace + "/input");
-  active.job.outputs = staged(job.outputs, active.job.workspace + "/output");
-
+  Active active = accepted(name, job, content);
   const std::string document = submitted_document(active.job);
   if (others_can_put(folder, us)) {
     const auto noted = workspace_.note_taken(active.job.workspace, {name, document});
@@ -172,6 +177,7 @@ void JobFlow::add(Active active, bool is_resumed) {
   active.seen_in = generation_;
   const std::string key = active.job.key;
   key_of_[active.name] = key;
+  folders_.insert(active.job.workspace);
   if (!active_.contains(key)) ++active_of_[active.job.owner];
   Active& kept = active_.insert_or_assign(key, std::move(active)).first->second;
   if (const auto begun = begin(kept, is_resumed); !begun)
@@ -187,13 +193,16 @@ std::size_t JobFlow::room_of(std::uint32_t owner) const {
 void JobFlow::on_lane(std::uint32_t owner, std::function<std::function<void()>()> work) {
   lanes_.post(owner, [this, work = std::move(work)] {
     if (ends_) return;
-    auto then = work();
-    {
-      const std::lock_guard lock(mutex_);
-      done_.push_back(std::move(then));
-    }
-    ring_();
+    hand_back(work());
   });
+}
+
+void JobFlow::hand_back(std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    done_.push_back(std::move(then));
+  }
+  ring_();
 }
 
 void JobFlow::go_on() {
@@ -348,8 +357,10 @@ bool JobFlow::write_result(Active& active) {
   give(*written, active.job.owner);
   workspace_.forget_taken(active.job.workspace);
   // It may hold a million files, and goes at the drop box's end too.
-  lanes_.post(active.job.owner,
-              [this, folder = active.job.workspace] { workspace_.remove(folder); });
+  lanes_.post(active.job.owner, [this, folder = active.job.workspace] {
+    workspace_.remove(folder);
+    hand_back([this, folder] { folders_.erase(folder); });
+  });
   const std::string key = active.job.key;
   if (--active_of_[active.job.owner] == 0) active_of_.erase(active.job.owner);
   key_of_.erase(active.name);

@@ -85,6 +85,8 @@ class JobFlow {
     std::vector<std::string> warnings;
   };
 
+  Active accepted(const std::string& name, const JobFile& job,
+                  const DropboxFolder::Content& content) const;
   bool is_anothers(const std::string& document, std::uint32_t owner) const;
   bool is_in_anothers_way(const std::string& name, std::uint32_t owner) const;
   Result<void> set_aside(const std::string& name, std::string_view why);
@@ -110,6 +112,7 @@ class JobFlow {
   void warn(const std::string& text) const;
   /// On the owner's lane; what `work` returns is called by `go_on`.
   void on_lane(std::uint32_t owner, std::function<std::function<void()>()> work);
+  void hand_back(std::function<void()> then);
 
   const DropboxOptions& options_;
   Workspace workspace_;
@@ -120,6 +123,7 @@ class JobFlow {
   std::map<std::string, Active> active_;            // by key
   std::map<std::string, std::string> key_of_;       // by name
   std::map<std::uint32_t, std::size_t> active_of_;  // by owner
+  std::set<std::string> folders_;                   // given to jobs and not removed yet
   std::function<void()> ring_;
   std::atomic<bool> ends_{false};
   std::mutex mutex_;

@@ -56,12 +56,13 @@ Result<Workspace> Workspace::open(const std::string& path, const std::string& tr
   return Workspace(path);
 }
 
-std::string Workspace::name_folder(std::uint64_t inode, Time now) const {
+std::string Workspace::name_folder(std::uint64_t inode, Time now,
+                                   const std::set<std::string>& given) const {
   std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
   while (true) {
     std::string folder = fmt::format("{}/{}-{}-{}", path_, short_host(), inode, seconds);
     struct stat status {};
-    if (::lstat(folder.c_str(), &status) != 0) return folder;
+    if (::lstat(folder.c_str(), &status) != 0 && !given.contains(folder)) return folder;
     ++seconds;  // an inode used again within the second
   }
 }

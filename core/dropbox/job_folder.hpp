@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ class Workspace {
   /// or a group may write it.
   static Result<Workspace> open(const std::string& path, const std::string& trust_group = {});
 
-  /// A free name for the folder of a job; makes nothing.
-  std::string name_folder(std::uint64_t inode, Time now) const;
+  /// A free name for the folder of a job, none of `given`, which may not be made yet; makes nothing.
+  std::string name_folder(std::uint64_t inode, Time now,
+                          const std::set<std::string>& given = {}) const;
   /// Whether a path that was read from a file is one that `name_folder` could have given.
   bool is_job_folder(const std::string& path) const;
   /// Makes the folder anew, empty but for `input/` and `output/`.

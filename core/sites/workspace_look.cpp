@@ -159,6 +159,16 @@ std::string_view lasting(std::string_view file_system) {
   return kind == "tmpfs" || kind == "ramfs" ? kind : file_system;
 }
 
+void add_line(PathFacts& path, std::string_view word, std::string_view line) {
+  if (word == "part") path.parts.push_back(part_of(line));
+  if (word == "acl" && !path.parts.empty()) add_acl_line(path.parts.back(), line);
+  if (word == "whole") end_walk(path, std::string(line));
+  if (word == "trouble") {
+    path.trouble = next_of(line, '|');
+    path.trouble_at = line;
+  }
+}
+
 }  // namespace
 
 CommandLine look_at_workspace(const std::string& workspace, const std::string& trust_group) {
@@ -183,15 +193,7 @@ std::optional<WorkspaceFinding> read_workspace(const CommandOutput& output) {
     if (word == "me") user = number(line);
     if (word == "account") add_account(line, accounts);
     if (word == "group") add_group(line, groups);
-    if (finding.paths.empty()) continue;
-    PathFacts& path = finding.paths.back();
-    if (word == "part") path.parts.push_back(part_of(line));
-    if (word == "acl" && !path.parts.empty()) add_acl_line(path.parts.back(), line);
-    if (word == "whole") end_walk(path, std::string(line));
-    if (word == "trouble") {
-      path.trouble = next_of(line, '|');
-      path.trouble_at = line;
-    }
+    if (!finding.paths.empty()) add_line(finding.paths.back(), word, line);
   }
   if (!is_all) return std::nullopt;
   for (PathFacts& path : finding.paths) {
