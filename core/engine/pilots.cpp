@@ -306,7 +306,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
   if (!lease) {
     // A stale attempt: its result is refused, and its pilot need not keep it.
     if (PilotState* its_pilot = pilots_.find(pilot)) its_pilot->owed_an_answer = false;
-    return true;
+    return pilots_.current(end.attempt) == nullptr;
   }
   if (end.outputs_staged) {
     if (lease->cancelled) {

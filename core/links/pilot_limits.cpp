@@ -85,8 +85,8 @@ class Limits {
   std::optional<std::string> take() { return std::move(wrong_); }
 
  private:
-  void say(std::string text) {
-    if (!wrong_) wrong_ = std::move(text);
+  void say(const std::string& text) {
+    if (!wrong_) wrong_ = text;
   }
   void log(const wire::LogPlace& log);
 

@@ -16,15 +16,16 @@
 namespace hpcbatch {
 
 namespace limits {
-constexpr int kResources = 256;           ///< named amounts of a node
-constexpr int kGpus = 1024;               ///< of a node
-constexpr int kServices = 4096;           ///< that live at a pilot, and that start there
-constexpr int kRefusals = 256;            ///< of its self-checks
-constexpr int kCpus = 65536;              ///< that a task was bound to, and their highest number
-constexpr int kPublished = 65536;         ///< outputs of a task
-constexpr std::size_t kName = 256;        ///< of a node, a resource, a version, a batch job, a GPU
-constexpr std::size_t kLongName = 4096;   ///< of a service, a way to the engine, a file
-constexpr std::size_t kText = 64 * 1024;  ///< for people, and what a task says of itself
+constexpr int kResources = 256;          ///< named amounts of a node
+constexpr int kGpus = 1024;              ///< of a node
+constexpr int kServices = 4096;          ///< that live at a pilot, and that start there
+constexpr int kRefusals = 256;           ///< of its self-checks
+constexpr int kCpus = 65536;             ///< that a task was bound to, and their highest number
+constexpr int kPublished = 65536;        ///< outputs of a task
+constexpr std::size_t kName = 256;       ///< of a node, a resource, a version, a batch job, a GPU
+constexpr std::size_t kLongName = 4096;  ///< of a service, a way to the engine, a file
+constexpr std::size_t kText = std::size_t{64}
+                              << 10;  ///< for people, and what a task says of itself
 constexpr std::uint64_t kPlace = std::uint64_t{1} << 60;  ///< in a stream or a log
 constexpr std::int64_t kTimeLeftMs = std::int64_t{100} * 365 * 24 * 3600 * 1000;
 }  // namespace limits
