@@ -63,20 +63,29 @@ class SlurmSite(EngineAtHome):
 
     def batch_jobs(self):
         """All batch jobs that this site ever asked for, the ended ones too."""
-        lines = self.slurm.ask("squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%T|%N|%o").splitlines()
+        lines = self.slurm.ask("squeue", "-a", "-h", "-t", "all", "-o", "%i|%T|%N|%o").splitlines()
         rows = [line.split("|") for line in lines]
-        return [BatchJob(*row[:4]) for row in rows if row[4].startswith(str(self.directory))]
+        return [BatchJob(row[0], self.name_by(row[3]), row[1], row[2]) for row in rows if self.is_ours(row[3])]
+
+    def is_ours(self, script):
+        return script.startswith(str(self.directory))
+
+    @staticmethod
+    def name_by(script):
+        """Our script has the name of its batch job; names themselves are not listed, for those of others may hold lines."""
+        return pathlib.Path(script).stem
 
     def write_what_slurm_saw(self):
         """The batch jobs as records of an outside observer. SLURM tells seconds: of one second, ends come
         first; too coarse for the limits of the site, which is why they name another one."""
         order = {"job-ended": 0, "job-running": 1, "job-created": 2}
         records = []
-        asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%V|%S|%e|%T|%o"
+        asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%V|%S|%e|%T|%o"
         lines = self.slurm.ask("env", "SLURM_TIME_FORMAT=%s", *asked).splitlines()
-        for number, name, created, running, ended, state, script in (line.split("|") for line in lines):
-            if not script.startswith(str(self.directory)):
+        for number, created, running, ended, state, script in (line.split("|") for line in lines):
+            if not self.is_ours(script):
                 continue
+            name = self.name_by(script)
             over = state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
             for what, when in (
                 ("job-created", created),
