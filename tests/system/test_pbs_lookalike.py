@@ -79,7 +79,7 @@ def test_an_allocation_deleted_by_somebody_else_is_noticed(slurm):
 
 def test_what_is_no_longer_wanted_is_deleted_by_name_and_others_are_left_alone(slurm):
     with PbsSite(slurm) as site:
-        script = site.directory / "other.sh"
+        script = site.directory / "hbForeign.sh"
         script.write_text("#!/bin/sh\nexec sleep 600\n")
         foreign = slurm.ask("qsub", "-N", "hbForeign", "-q", "cpu", "-o", "/dev/null", "-j", "oe", script).strip()
         try:
