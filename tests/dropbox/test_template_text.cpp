@@ -47,8 +47,8 @@ TEST(Template, TakesAnyValueThatIsTrusted) {
 }
 
 TEST(Template, QuotesWhatItIsToldToQuote) {
-  const auto rendered = render_template(
-      "x <<a:q>> <<b:q>> <<c:q>> <<a:x>>", {{"a", {"it's $(id)", false}}, {"b", {"", true}}});
+  const auto rendered = render_template("x <<a:q>> <<b:q>> <<c:q>> <<a:x>>",
+                                        {{"a", {"it's $(id)", false}}, {"b", {"", true}}});
   EXPECT_EQ(rendered.text, "x 'it'\\''s $(id)' '' <<c:q>> <<a:x>>");
   EXPECT_EQ(rendered.unknown, std::set<std::string>{"c"});
 }

@@ -93,12 +93,12 @@ const WatchedPartition& named(const WatchedQueue& queue, const std::string& name
 
 TEST(PbsQueue, RecordsInsideOfOthersSpoilNothingOfOurs) {
   std::string hosts = "n1/0";
-  for (int i = 0; i < 20'000; ++i) hosts += "+n" + std::to_string(i) + "/0";
+  for (int i = 0; i < 20'000; ++i) hosts.append("+n").append(std::to_string(i)).append("/0");
   const std::string real = "    job_state = R\n    stime = Sat Nov 21 08:07:29 2026\n";
   std::string jobs = job("6.vm", real + "    exec_host = n1/0\n");
-  for (int i = 0; i < 55; ++i)
-    jobs += job(std::to_string(i + 10) + ".vm", real + "    exec_host = " + hosts + "\n") +
-            job("6.vm", real + "    Job_Name = hbQ7x\n    exec_host = n2/0\n");
+  const std::string large = real + "    exec_host = " + hosts + "\n";
+  const std::string twin = job("6.vm", real + "    Job_Name = hbQ7x\n    exec_host = n2/0\n");
+  for (int i = 10; i < 65; ++i) jobs.append(job(std::to_string(i) + ".vm", large)).append(twin);
   const auto queue = read_jobs(jobs);
   ASSERT_TRUE(queue) << queue.error().text;
   std::size_t nodes = 0;

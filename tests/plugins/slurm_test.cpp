@@ -531,7 +531,12 @@ TEST(SlurmPoll, ANameMayHoldAnything) {
   std::string text = "hbmark " + kMark + "\n";
   for (const std::string& name :
        {std::string("a\nb"), std::string("a|b\xff"), forged, std::string("hbQ7x")})
-    text += kMark + "job|7|RUNNING|1:00|n1|None" + kMark + name + kMark + "\n";
+    text.append(kMark)
+        .append("job|7|RUNNING|1:00|n1|None")
+        .append(kMark)
+        .append(name)
+        .append(kMark)
+        .append("\n");
   const auto jobs = make()->read_poll("hbQ", answer(0, text + kMark + "end\n"));
   ASSERT_TRUE(jobs) << jobs.error().text;
   ASSERT_EQ(jobs->size(), 1u);
