@@ -25,6 +25,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvent
     "event ended",
     "event stage out pending",
     "event returned",
+    "event input given",
     "event warm",
     "event link measured",
     "event leaving",
