@@ -1,4 +1,5 @@
 #define TOML_ENABLE_FORMATTERS 0
+#include "documents/text_check.hpp"
 #include "documents/toml.hpp"
 
 #include <toml++/toml.h>
@@ -166,8 +167,9 @@ Node parse_toml(std::string_view text, const std::string& file, const DocumentLi
   try {
     return TomlTree(text, file, limits).map(toml::parse(text, file), 0);
   } catch (const toml::parse_error& error) {
-    throw DocumentError(file, static_cast<int>(error.source().begin.line),
-                        fmt::format("this is not valid TOML: {}", error.description()));
+    throw DocumentError(
+        file, static_cast<int>(error.source().begin.line),
+        fmt::format("this is not valid TOML: {}", show_text(error.description(), 200)));
   }
 }
 

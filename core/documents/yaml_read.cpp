@@ -183,7 +183,7 @@ Node parse_yaml(std::string_view text, const std::string& file, const DocumentLi
     }
   } catch (const YAML::Exception& e) {
     throw DocumentError(file, e.mark.is_null() ? 1 : e.mark.line + 1,
-                        fmt::format("this is not valid YAML: {}", e.msg));
+                        fmt::format("this is not valid YAML: {}", show_text(e.msg, 200)));
   }
   return builder.take();
 }

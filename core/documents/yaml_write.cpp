@@ -68,7 +68,10 @@ class Writer {
 
   /// What was written plain stays plain, so that `8` stays a number for whoever reads it.
   static std::string scalar(const std::string& value, bool quoted) {
-    if (!quoted && value.find('\n') == std::string::npos && !value.empty()) return value;
+    // A byte order mark at the beginning of a document would be none of its text.
+    const bool is_plain = !quoted && !value.empty() && value.find('\n') == std::string::npos &&
+                          !value.starts_with("\xEF\xBB\xBF");
+    if (is_plain) return value;
     return entry::quoted(value);
   }
 

@@ -65,7 +65,8 @@ std::string piece_name(std::uint64_t number) {
 std::uint64_t piece_number(std::string_view name) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc{} && end == name.data() + name.size() && name.size() >= kNameLength
+  // A piece has one name: another file may not stand for it.
+  return error == std::errc{} && end == name.data() + name.size() && piece_name(number) == name
              ? number
              : 0;
 }
