@@ -68,9 +68,11 @@ class Writer {
 
   /// What was written plain stays plain, so that `8` stays a number for whoever reads it.
   static std::string scalar(const std::string& value, bool quoted) {
-    // A byte order mark at the beginning of a document would be none of its text.
-    const bool is_plain = !quoted && !value.empty() && value.find('\n') == std::string::npos &&
-                          !value.starts_with("\xEF\xBB\xBF");
+    // At the beginning of a document these mean something else.
+    const bool is_mark =
+        value.starts_with("\xEF\xBB\xBF") || value.starts_with("---") || value.starts_with("...");
+    const bool is_plain =
+        !quoted && !is_mark && !value.empty() && value.find('\n') == std::string::npos;
     if (is_plain) return value;
     return entry::quoted(value);
   }

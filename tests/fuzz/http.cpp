@@ -52,12 +52,13 @@ class Served {
   std::string answer_to(std::string_view bytes) {
     const int client = connected();
     std::string answer;
+    bool is_sending = true;
     for (bool has_ended = false; !has_ended;) {
-      if (!bytes.empty()) {
+      if (is_sending) {
         const ssize_t put = ::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (put > 0) bytes.remove_prefix(static_cast<std::size_t>(put));
-        if (put < 0 && errno != EAGAIN) bytes = {};
-        if (bytes.empty()) ::shutdown(client, SHUT_WR);
+        is_sending = !bytes.empty() && (put >= 0 || errno == EAGAIN);
+        if (!is_sending) ::shutdown(client, SHUT_WR);
       }
       loop_.restart();
       loop_.run_one_for(std::chrono::milliseconds(10));
