@@ -1,6 +1,7 @@
 // What a pilot says once it has proved its key, what it leaves in its outbox, and what an engine tells it.
 #include "links/pilot_messages.hpp"
 #include "fuzz/harness.hpp"
+#include "links/pilot_limits.hpp"
 #include "model/visit.hpp"
 #include "pilot/policy/engine_messages.hpp"
 
@@ -32,6 +33,10 @@ void to_engine(std::string_view bytes) {
   wire::ToEngine message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   const PilotId pilot{AllocationId{"habcde123456789"}, 2};
+  const auto beyond = beyond_limits(pilot, message);
+  check(!beyond || !beyond->empty(), "what is beyond the limits is said");
+  if (beyond) return;
+  check(claims_of(pilot, message).attempts.size() <= bytes.size(), "no more claims than bytes");
   const Time now = from_microseconds(1'000'000);
   if (message.has_registration()) {
     const PilotRegistered event = registration_of(pilot, message);
@@ -59,7 +64,8 @@ HPCBATCH_HARNESS(pilot_messages, bytes) {
   if (which == 0) to_engine(input.rest());
   if (which == 1) to_pilot(input.rest());
   if (which == 2) {
-    const auto ends = results_of_outbox({std::string(input.rest())}, from_microseconds(1'000'000));
+    const auto ends = results_of_outbox(AllocationId{"habcde123456789"},
+                                        {std::string(input.rest())}, from_microseconds(1'000'000));
     check(ends.size() <= 1, "a result is one");
   }
 }
