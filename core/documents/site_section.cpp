@@ -224,6 +224,14 @@ void share_one_machine(MapView& map, bool is_local, Site& site) {
     if (shape.max_running == 0) shape.max_running = 1;
 }
 
+/// How pilots reach the engine.
+void read_ways_of_pilots(MapView& map, Site& site) {
+  if (const auto link = map.find("link")) site.link = parse_link(*link);
+  if (const auto interface = map.find("interface")) site.interface = numeric_address(*interface);
+  if (const auto interface = map.find("relay_interface"))
+    site.relay_interface = numeric_address(*interface);
+}
+
 }  // namespace
 
 Site parse_site(const View& view, SiteLines& lines) {
@@ -249,10 +257,7 @@ Site parse_site(const View& view, SiteLines& lines) {
     site.transport_config = std::move(plugin.config);
   }
 
-  if (const auto link = map.find("link")) site.link = parse_link(*link);
-  if (const auto interface = map.find("interface")) site.interface = numeric_address(*interface);
-  if (const auto interface = map.find("relay_interface"))
-    site.relay_interface = numeric_address(*interface);
+  read_ways_of_pilots(map, site);
   if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
     site.workspace = workspace->absolute_path();
   }

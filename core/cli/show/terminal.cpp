@@ -33,7 +33,7 @@ std::string first_letters(const std::string& line, std::size_t letters) {
 }
 
 std::string lines_for(int descriptor, std::string_view said, std::size_t indent) {
-  const std::string line = show_lines(said);
+  std::string line = show_lines(said);
   const auto size = terminal_size(descriptor);
   const bool is_short = size && width_of(line) <= size->columns;
   if (!size || is_short || size->columns <= 2 * indent || line.find('\n') != line.npos) return line;
