@@ -62,14 +62,15 @@ class BadBlocks : public StoreInFolder {
     out.seekp(static_cast<std::streamoff>((number - 1) * kPageSize));
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
-  /// From the first to the last page with rows in which `text` is found.
+  /// From the first to the last page with rows in which `text` is found; of the tables' description
+  /// none, which all is lost with.
   std::vector<std::uint64_t> leaves_with(const std::string& text) const {
     constexpr char kTableLeaf = 0x0d, kIndexLeaf = 0x0a;  // SQLite's file format, section 1.6
     std::vector<std::uint64_t> found;
     for (std::uint64_t number = 2; number <= pages(); ++number) {
       const std::string bytes = page(number);
       if ((bytes[0] == kTableLeaf || bytes[0] == kIndexLeaf) &&
-          bytes.find(text) != std::string::npos)
+          bytes.find(text) != std::string::npos && bytes.find("CREATE ") == std::string::npos)
         found.push_back(number);
     }
     return found;

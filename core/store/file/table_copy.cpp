@@ -35,9 +35,16 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"allocations", {"rowid"}},
       {"needs_before", {"array", "until", "leased"}},
       {"metrics", {"array", "item"}},
+      {"allocation_terms", {}},
       {"usage", {"day"}},
       {"profiles", {}}};
   return orders.at(table);
+}
+
+/// Of those whose rows lie by a text.
+const char* text_order_of(const std::string& table) {
+  if (table == "meta") return "key";
+  return table == "profiles" ? "kind" : "name";
 }
 
 /// A store that was just made knows these better.
@@ -120,7 +127,7 @@ class TableCopy {
     const std::string down = way == Way::Down ? " DESC" : "";
     if (order_.empty()) {
       text = fmt::format("SELECT 0,* FROM {} WHERE ?1<?2 AND {} ORDER BY {}{}", table_,
-                         without(table_), table_ == "meta" ? "key" : "kind", down);
+                         without(table_), text_order_of(table_), down);
       return text.c_str();
     }
     text = fmt::format("SELECT {0},* FROM {1} WHERE {0}>?1 AND {0}<?2", order_[fixed], table_);
