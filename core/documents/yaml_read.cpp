@@ -52,6 +52,10 @@ class TreeBuilder final : public YAML::EventHandler {
     if (value.find('\0') != std::string::npos || find_control_byte(value)) {
       fail(mark, fmt::format("'{}' holds a control byte", show_text(value, 40)));
     }
+    // Of some escapes (\_, \N) yaml-cpp makes one byte.
+    if (find_invalid_utf8(value)) {
+      fail(mark, fmt::format("'{}' is not valid UTF-8", show_text(value, 40)));
+    }
     const bool quoted = tag == "!";
     if (expects_key()) {
       take_key(mark, value, quoted);

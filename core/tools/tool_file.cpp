@@ -103,17 +103,22 @@ void make_staged_names_unique(std::vector<OutputDeclaration>& outputs) {
   }
 }
 
-void check_placeholders(const View& view, const std::set<std::string>& names) {
+/// What `read` makes of a text with placeholders, whose braces may have no partners.
+template <class Read>
+auto read_places(const View& view, Read read) {
   try {
-    for (const std::string& name : find_placeholders(view.text())) {
-      if (!names.contains(name)) {
-        view.fail(
-            fmt::format("{{{}}} is not declared; it must be a parameter, an input or an output",
-                        show_text(name, 40)));
-      }
-    }
+    return read(view.text());
   } catch (const std::invalid_argument& e) {
     view.fail(fmt::format("'{}': {}", view.name(), e.what()));
+  }
+}
+
+void check_placeholders(const View& view, const std::set<std::string>& names) {
+  for (const std::string& name : read_places(view, find_placeholders)) {
+    if (!names.contains(name)) {
+      view.fail(fmt::format("{{{}}} is not declared; it must be a parameter, an input or an output",
+                            show_text(name, 40)));
+    }
   }
 }
 
@@ -135,8 +140,10 @@ void check_programs(const View& command, const ToolFile& tool) {
   std::vector<std::string> marked;
   marked.reserve(words.size());
   for (const View& word : words) {
-    marked.push_back(mark_placeholders(
-        word.text(), [&](const std::string& name) { return is_free_text(tool, name); }));
+    marked.push_back(read_places(word, [&](const std::string& text) {
+      return mark_placeholders(text,
+                               [&](const std::string& name) { return is_free_text(tool, name); });
+    }));
   }
   const auto text = misplaced_text(marked);
   if (!text) return;
