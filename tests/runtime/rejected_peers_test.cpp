@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const wire::PilotName kPilot{"hgood1", 0};
+const wire::PilotName kPeer{"hgood1", 0};
 const wire::PilotName kOther{"hgood2", 0};
 const std::string kFourGigabytes = "\xFF\xFF\xFF\xFF";
 
@@ -78,7 +78,7 @@ class TurnedAwayTest : public testing::Test {
       : server_(
             loop_,
             [this](const wire::PilotName& name) {
-              return name == kPilot || name == kOther ? std::optional(key_) : std::nullopt;
+              return name == kPeer || name == kOther ? std::optional(key_) : std::nullopt;
             },
             [this](const auto&, const wire::ToEngine& message) {
               beats_.push_back(message.heartbeat());
@@ -108,7 +108,7 @@ class TurnedAwayTest : public testing::Test {
     return {std::move(socket), link_of(name, key)};
   }
   Peer connect_as_no_pilot() {
-    Peer peer = connect(kPilot);
+    Peer peer = connect(kPeer);
     peer.is_pilot = false;
     return peer;
   }
@@ -118,7 +118,7 @@ class TurnedAwayTest : public testing::Test {
     asio::local::connect_pair(ours, theirs);
     ours.non_blocking(true);
     server_.adopt(std::move(theirs), {.listener = 1, .handshake = 0s});
-    return {std::move(ours), link_of(kPilot), false};
+    return {std::move(ours), link_of(kPeer), false};
   }
 
   template <class Happened>
@@ -167,7 +167,7 @@ class TurnedAwayTest : public testing::Test {
 };
 
 TEST_F(TurnedAwayTest, AWrongKey) {
-  Peer peer = connect(kPilot, wire::random_key());
+  Peer peer = connect(kPeer, wire::random_key());
   must_be_put_out(peer, RejectionReason::WrongKey);
   EXPECT_FALSE(peer.link.established());
 }
@@ -178,7 +178,7 @@ TEST_F(TurnedAwayTest, ANameThatNobodyHas) {
 }
 
 TEST_F(TurnedAwayTest, AllThatAPilotSaidSaidAgain) {
-  Peer pilot = connect(kPilot);
+  Peer pilot = connect(kPeer);
   stands(pilot);
   pilot.link.send(heartbeat(1));
   until([&] { return !beats_.empty(); }, &pilot);
@@ -193,17 +193,17 @@ TEST_F(TurnedAwayTest, AllThatAPilotSaidSaidAgain) {
 }
 
 TEST_F(TurnedAwayTest, AFrameOfAnotherLink) {
-  Peer pilot = connect(kPilot);
+  Peer pilot = connect(kPeer);
   stands(pilot);
   const std::string frame = say_a_frame(pilot);
-  Peer again = connect(kPilot);
+  Peer again = connect(kPeer);
   stands(again);
   again.say(frame);
   must_be_put_out(again, RejectionReason::BrokenFrame);
 }
 
 TEST_F(TurnedAwayTest, AFrameSaidTwice) {
-  Peer peer = connect(kPilot);
+  Peer peer = connect(kPeer);
   stands(peer);
   const std::string frame = say_a_frame(peer);
   peer.say(frame);
@@ -211,7 +211,7 @@ TEST_F(TurnedAwayTest, AFrameSaidTwice) {
 }
 
 TEST_F(TurnedAwayTest, AFrameThatHoldsNoMessage) {
-  Peer peer = connect(kPilot);
+  Peer peer = connect(kPeer);
   stands(peer);
   peer.link.send("\xFF\xFF\xFF");
   must_be_put_out(peer, RejectionReason::BrokenMessage);
@@ -227,7 +227,7 @@ TEST_F(TurnedAwayTest, FourGigabytesBeforeTheProof) {
 }
 
 TEST_F(TurnedAwayTest, FourGigabytesBehindTheProof) {
-  Peer peer = connect(kPilot);
+  Peer peer = connect(kPeer);
   stands(peer);
   const std::size_t before = most_memory();
   peer.say(kFourGigabytes);
@@ -249,8 +249,8 @@ TEST_F(TurnedAwayTest, ABrowser) {
 }
 
 TEST_F(TurnedAwayTest, AVersionThatIsNotSpoken) {
-  Peer peer = connect(kPilot);
-  peer.link = wire::Link::connecting(kPilot, key_, {900, 901});
+  Peer peer = connect(kPeer);
+  peer.link = wire::Link::connecting(kPeer, key_, {900, 901});
   must_be_put_out(peer, RejectionReason::WrongVersion);
 }
 
@@ -271,7 +271,7 @@ TEST_F(TurnedAwayTest, TheOldestOfTooManyWhoSayNothing) {
   unproven_peers.reserve(63);
   for (int i = 0; i < 63; ++i)
     unproven_peers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
-  Peer pilot = connect(kPilot);
+  Peer pilot = connect(kPeer);
   stands(pilot);
   must_be_put_out(oldest, RejectionReason::TooManyAtATime);
 }
@@ -297,7 +297,7 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
     append(bytes, frame);
     asio::write(relay, asio::buffer(bytes));
   };
-  wire::Link pilot = link_of(kPilot, wire::random_key());
+  wire::Link pilot = link_of(kPeer, wire::random_key());
   wire::RelayFrames frames;
   bool is_closed = false;
   say({.kind = Frame::Opened, .connection = 3});

@@ -93,7 +93,7 @@ bool is_limit(const std::string& reason) {
 /// By number.
 using Names = std::unordered_map<std::string, std::string>;
 
-Names names_in(const std::vector<MarkedRecord>& records) {
+Names names_within(const std::vector<MarkedRecord>& records) {
   Names names;
   for (const MarkedRecord& record : records)
     names.try_emplace(std::string(record.head), std::string(record.free));
@@ -125,7 +125,7 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
   if (output.exit_code != 0) return distrust(one_line(output.standard_error));
   const auto own = read_marked(output.standard_output);
   if (!own) return distrust("half an answer");
-  const Names names = names_in(own->records);
+  const Names names = names_within(own->records);
   WatchedQueue queue;
   Places places;
   NodeLists lists;
