@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ class Served {
       : server_(loop_, [](HttpRequest request, std::shared_ptr<HttpReply> reply) {
           echo(request, reply);
         }) {
-    std::string pattern = "/tmp/hpcbatch-fuzz-XXXXXX";
+    std::string pattern = std::filesystem::temp_directory_path() / "hpcbatch-fuzz-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     check(server_.listen(folder_ + "/socket").has_value(), "the socket can be made");
   }

@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import pickle
+import random
 import socket
 import subprocess
 import sys
@@ -178,6 +179,62 @@ def test_another_result_of_ours_does_not_take_its_place(folder):
     folder.write("1.results", call_seal.sealed(KEY, "results 2", pickle.dumps([GOOD])))
     (failed,) = futures_of(reader(folder), "1", 1)
     assert "for other calls" in str(failed.exception())
+
+
+TRIES = 20_000 if os.environ.get("HPCBATCH_LONG") else 500
+
+
+def changed(draw, data):
+    """The bytes with one to four changes; they may come to nothing."""
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(len(data) + 1)
+        piece = draw.choice(
+            [b"", draw.randbytes(draw.randint(1, 9)), b"\0" * 8, b"\xff" * 8, data[: draw.randint(0, 80)]]
+        )
+        data = data[:at] + piece + data[at + draw.choice([0, len(piece), 1, 1000]) :]
+    return data
+
+
+def any_value(draw, depth=0):
+    """Of those that a program which is called may leave in place of a result."""
+    makers = [
+        lambda: draw.choice(
+            [None, True, False, -1, 2**70, 0.1, float("nan"), "", "text", b"", pickle.dumps(7), GOOD]
+        ),
+        lambda: [any_value(draw, depth + 1) for _ in range(draw.randint(0, 4))],
+        lambda: tuple(any_value(draw, depth + 1) for _ in range(draw.randint(0, 4))),
+        lambda: pickle.dumps(any_value(draw, depth + 1)),
+        lambda: (0.1, pickle.dumps((draw.random() < 0.5, any_value(draw, depth + 1), any_value(draw, depth + 1)))),
+        lambda: {draw.randint(0, 3): any_value(draw, depth + 1)},
+        lambda: draw.choice([KeyError("x"), SystemExit(3), KeyboardInterrupt(), ValueError, StopIteration(7)]),
+    ]
+    return makers[0 if depth > 3 else draw.randrange(len(makers))]()
+
+
+def test_results_that_were_changed_anywhere_fail_their_futures(folder, trap):
+    for seed in range(TRIES):
+        draw = random.Random(seed)
+        whole = call_seal.sealed(KEY, f"results {seed}", pickle.dumps([GOOD, GOOD]))
+        forged = whole + pickle.dumps([(0.1, pickle.dumps((True, trap, None)))])
+        data = changed(draw, draw.choice([whole, forged]))
+        folder.write(f"{seed}.results", data)
+        for future in futures_of(reader(folder), str(seed), 2):
+            if data == whole:
+                assert future.result() == 42, seed
+            else:
+                assert isinstance(future.exception(), CallFailed), seed
+
+
+def test_whatever_a_program_leaves_as_results_ends_each_future(folder):
+    for seed in range(TRIES):
+        draw = random.Random(seed)
+        left = any_value(draw)
+        if draw.random() < 0.7:
+            left = [any_value(draw), GOOD]
+        folder.write(f"{seed}.results", call_seal.sealed(KEY, f"results {seed}", pickle.dumps(left)))
+        _, last = futures_of(reader(folder), str(seed), 2)
+        if isinstance(left, list) and len(left) == 2 and left[1] is GOOD:
+            assert last.result() == 42, seed
 
 
 @pytest.mark.parametrize("put", PUT, ids=lambda put: put.__name__)
