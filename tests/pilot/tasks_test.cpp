@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -184,6 +185,10 @@ TEST_F(PilotTest, FoldersOfOutputAreMade) {
   auto cannot = shell(2, "true");
   cannot.set_standard_output(path("logs/a/out.txt/no"));
   EXPECT_EQ(outcome(cannot).failure(), "stage_out_failed");
+  auto unmounted = shell(3, "true");
+  unmounted.set_standard_output("/no-such-file-system/out.txt");
+  EXPECT_EQ(outcome(unmounted).failure(), "stage_out_failed");
+  EXPECT_FALSE(std::filesystem::exists("/no-such-file-system"));
 }
 
 TEST_F(PilotTest, WithoutAnEnvironmentItHasTheMinimum) {

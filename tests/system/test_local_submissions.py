@@ -395,7 +395,7 @@ def test_an_item_is_one_argument_whatever_it_holds(shared):
     assert [shared.ok("log", f"{task}.{i + 1}") for i in range(len(items))] == [f"{item}|" for item in items]
     refused = shared.verb(*each, "bash", "-euc", "echo {}", stdin=text)
     assert (
-        refused.code == 2 and "which would run what an item holds" in refused.err and "$HPCBATCH_ITEM" in refused.err
+        refused.code == 2 and "which would run what it holds" in refused.err and "$HPCBATCH_ITEM" in refused.err
     ), refused
     for right in (["sh", "-c", 'printf "%s|" "$1"', "sh", "{}"], ["sh", "-c", 'printf "%s|" "$HPCBATCH_ITEM"']):
         task = shared.submit(*each[1:], *right, stdin=text)

@@ -33,13 +33,22 @@ Fd open_now(const std::string& path, int flags) {
   return fd;
 }
 
-/// The folders above it are made where they are missing.
+/// The folders above it are made where they are missing, but none in the root: what is missing there
+/// is a file system that this node has not mounted.
 Fd create_now(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
   Fd fd = open_now(path, kFlags);
   if (fd || errno != ENOENT) return fd;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  std::filesystem::path there = folder;
+  while (!std::filesystem::exists(there, error) && there.has_relative_path())
+    there = there.parent_path();
+  if (!there.has_relative_path()) {
+    errno = ENOENT;
+    return {};
+  }
+  std::filesystem::create_directories(folder, error);
   if (!error) return open_now(path, kFlags);
   errno = error.value();
   return {};

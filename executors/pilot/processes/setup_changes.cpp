@@ -117,7 +117,8 @@ void SetupChanges::apply(BaseEnvironment& environment) const {
     variables[name] = joined_list(words);
   }
   environment.clear();
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables)
+    environment.push_back(std::string(name).append("=").append(value));
 }
 
 std::string take_before_setup() {
