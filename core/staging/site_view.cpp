@@ -99,6 +99,17 @@ bool must_be_fetched(const std::vector<wire::Output>& outputs, const Site& site)
   });
 }
 
+/// In its command, that of its service, and its variables.
+void rename_words(wire::Start& start, const Names& names) {
+  for (std::string& argument : *start.mutable_argv()) rename_in(argument, names);
+  if (start.has_service()) {
+    for (std::string& argument : *start.mutable_service()->mutable_argv())
+      rename_in(argument, names);
+  }
+  for (wire::Variable& variable : *start.mutable_variables())
+    rename_in(*variable.mutable_value(), names);
+}
+
 }  // namespace
 
 std::vector<std::string> files_to_stage_in(const wire::Start& recipe, const Site& site) {
@@ -149,13 +160,7 @@ std::optional<std::string> show_at(
   start.set_container(there(start.container()));
   if (!missing.empty())
     return fmt::format("its input {} was not staged in at site {}", missing.front(), site.name);
-  for (std::string& argument : *start.mutable_argv()) rename_in(argument, names);
-  if (start.has_service()) {
-    for (std::string& argument : *start.mutable_service()->mutable_argv())
-      rename_in(argument, names);
-  }
-  for (wire::Variable& variable : *start.mutable_variables())
-    rename_in(*variable.mutable_value(), names);
+  rename_words(start, names);
   // Nothing of this machine is of use where its file system is not seen.
   if (!seen_as(site.path_map, "/")) start.set_environment(0);
   start.set_directory(seen_as(site.path_map, start.directory()).value_or(""));
