@@ -31,8 +31,9 @@ constexpr std::array kTransitions{
 
 Tally::Tally() {
   for (const std::string_view what : kEvents) counts_[std::string(what)] = 0;
-  // Pilots here have no files of their own, and are honest.
-  for (const char* what : {"event outputs delayed", "event workspace seen", "event overstepped"})
+  // Pilots here have no files of their own, and are honest; tasks read no input.
+  for (const char* what :
+       {"event outputs delayed", "event workspace seen", "event overstepped", "event input given"})
     counts_.erase(what);
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;

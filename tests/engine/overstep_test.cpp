@@ -209,7 +209,9 @@ TEST_F(OverstepTest, ItsOutboxIsNotHeardEither) {
   batch_ended("A", EndCause::Cancelled);
   after(16s);
   // Nor may an outbox say anything of other allocations' tasks.
-  reads_outbox("A", {result(of_a_), result(of_b_)});
+  const AttemptEnd& of_a = result(of_a_);
+  const AttemptEnd& of_b = result(of_b_);
+  reads_outbox("A", {of_a, of_b});
   EXPECT_FALSE(saved_.outcome(task(of_a_)));
   expect_state(of_b_, TaskState::Running);
 }

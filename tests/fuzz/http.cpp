@@ -37,10 +37,7 @@ void echo(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
 
 class Served {
  public:
-  Served()
-      : server_(loop_, [](HttpRequest request, std::shared_ptr<HttpReply> reply) {
-          echo(request, reply);
-        }) {
+  Served() : server_(loop_, echo) {
     std::string pattern = std::filesystem::temp_directory_path() / "hpcbatch-fuzz-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     check(server_.listen(folder_ + "/socket").has_value(), "the socket can be made");

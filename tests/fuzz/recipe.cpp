@@ -13,7 +13,7 @@ HPCBATCH_HARNESS(recipe, bytes) {
   check(to_bytes(recipe_from_bytes(again)) == again, "a recipe survives being kept");
   Filled filled{};
   wire::Start start = start_from_bytes(stored, filled);
-  fill(start, filled, TaskId{ArrayId{12}, 3}, [&] { return item; });
+  fill(start, filled, TaskId{ArrayId{12}, 3}, [&] { return std::string(item); });
   const Item own = item_of(stored, item);
   check(own.columns().size() <= item.size() + 1, "no more columns than bytes");
   const std::string text = with_item(stored, own, 3);
