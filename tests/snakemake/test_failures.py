@@ -151,7 +151,7 @@ rule o:
 def test_an_engine_that_cannot_be_had_is_said_in_one_sentence(bed):
     bed.write(one())
     bed.engine.configure(
-        "sites: [{name: x, scheduler: no_such, transport: shared_fs, workspace: /tmp/x, shapes: [{name: a, cpus: 1, memory: 1G, walltime: 1h}]}]"
+        f"sites: [{{name: x, scheduler: no_such, transport: shared_fs, workspace: {bed.folder}/w, shapes: [{{name: a, cpus: 1, memory: 1G, walltime: 1h}}]}}]"
     )
     code, text = bed.run()
     assert code == 1 and "hpcbatch: " in text and "no_such" in text

@@ -161,14 +161,14 @@ def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
         """
         import warnings
         from hpcbatch.dask import Cluster
-        for wrong in ({"cores": 1, "processes": 2}, {"memory": "100MB"}, {"walltime": "soon"}, {"colour": 1}):
+        for wrong in ({"processes": 2}, {"memory": "100MB"}, {"walltime": "soon"}, {"memory": None}, {"colour": 1}):
             try:
-                Cluster(**wrong)
+                Cluster(**{"cores": 1, "memory": "1GB", **wrong})
             except (ValueError, TypeError) as error:
                 print(error)
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            with Cluster(queue="short", account="abc", dashboard_address=None, host="127.0.0.1") as cluster:
+            with Cluster(cores=1, memory="1GB", queue="short", account="abc", dashboard_address=None, host="127.0.0.1") as cluster:
                 print("--nthreads 1" in cluster.job_script())
         print([str(one.message) for one in seen if "not used" in str(one.message)])
         """,
@@ -177,9 +177,9 @@ def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
     assert [
         word in line
         for word, line in zip(
-            ["share 1 cores", "too little", "no duration", "'colour'", "True", "account, queue"], lines
+            ["share 1 cores", "too little", "no duration", "how much memory", "'colour'", "True", "account, queue"], lines
         )
-    ] == [True] * 6, said
+    ] == [True] * 7, said
 
 
 def test_a_notebook(home, python):
