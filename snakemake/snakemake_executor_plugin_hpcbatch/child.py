@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 
+from .messages import member_failed
 from .shadows import keep_out_of_shadows
 
 # What Snakemake says of its own beginning and end, which here are those of one job among many.
@@ -31,16 +32,11 @@ _ITS_FRAME = (
 )
 _THE_END = "At least one job did not complete successfully"
 # What the main Snakemake says of the job as well.
-_SAID_THERE = {"WORKFLOW_STARTED", "JOB_INFO", "SHELLCMD", "GROUP_INFO", "GROUP_ERROR"}
+_SAID_THERE = {"WORKFLOW_STARTED", "JOB_INFO", "SHELLCMD", "GROUP_INFO", "GROUP_ERROR", "JOB_ERROR"}
 
 
-def _is_of_the_job(is_group, record):
-    event = getattr(getattr(record, "event", None), "name", None)
-    if event == "JOB_ERROR" and is_group:
-        # This one alone knows which of the group's jobs it was; the rest about it the main Snakemake says.
-        record.msg, record.args, record.event = f"rule {record.rule_name} failed", None, None
-        return True
-    if event in _SAID_THERE or event == "JOB_ERROR":
+def _is_of_the_job(record):
+    if getattr(getattr(record, "event", None), "name", None) in _SAID_THERE:
         return False
     text = record.getMessage()
     return not text.startswith(_ITS_FRAME) and _THE_END not in text
@@ -51,8 +47,14 @@ def _say_only_what_is_the_jobs(arguments):
     from snakemake.logging import logger
 
     if isinstance(logger, logging.Logger) and "--verbose" not in arguments:
-        is_group = "--local-groupid" in arguments
-        logger.addFilter(lambda record: _is_of_the_job(is_group, record))
+        logger.addFilter(_is_of_the_job)
+
+
+def _name_failed_members(workflow):
+    """The Snakemake that sent a group cannot know which of its jobs failed."""
+    for job in getattr(workflow.scheduler, "failed", ()):
+        for one in getattr(job, "jobs", (job,)):
+            print(member_failed(one.rule.name, one.output), file=sys.stderr)
 
 
 class _Proof:
@@ -69,7 +71,11 @@ class _Proof:
 
         @functools.wraps(execute)
         def watched(workflow, *args, **options):
-            success = execute(workflow, *args, **options)
+            try:
+                success = execute(workflow, *args, **options)
+            finally:
+                if "--local-groupid" in sys.argv:
+                    _name_failed_members(workflow)
             ended = any(True for _ in workflow.dag.finished_jobs) if success is not False else False
             self.is_there = self.is_there or ended
             return success

@@ -57,6 +57,8 @@ class Executor(RemoteExecutor):
         self._run = uuid.uuid4().hex[:12]
         self._submits = 0
         self._sending = None
+        # Jobs whose tasks are done and whose files Snakemake has not looked at yet.
+        self._unchecked = {}
         self._folder = os.getcwd()
         self._error = engine.Error
         self._refused = engine.Refused
@@ -76,10 +78,10 @@ class Executor(RemoteExecutor):
             feed.begin()
             self._look_ahead()
         except (engine.Error, OSError) as error:
-            self.wait = False
+            self._end_wait_thread()
             raise WorkflowError(f"hpcbatch: {error}") from None
         except WorkflowError:
-            self.wait = False
+            self._end_wait_thread()
             raise
         # From here on the wait thread has it.
         self._feed = feed
@@ -89,6 +91,11 @@ class Executor(RemoteExecutor):
         self._lifts_limit = limit is not None and (limit.max_jobs, limit.timespan) == (100, 1)
         if self._lifts_limit:
             limit.max_jobs = 10**9
+
+    def _end_wait_thread(self):
+        """Left alone it would look once more while Python ends, and say that it could not."""
+        self.wait = False
+        self.wait_thread.join()
 
     def _look_ahead(self):
         """What the engine has, and what of the workflow can never run on it."""
@@ -378,9 +385,22 @@ class Executor(RemoteExecutor):
                 self._telling.say_once(job, event["message"])
             if entry.is_direct and job.benchmark is not None:
                 self._write_benchmark(job, event)
+            self._unchecked[job] = (entry, number, event)
             self.report_job_success(entry.info)
         elif not self._is_leaving:  # then all are cancelled, which is said once
             self._fail(entry.info, self._why_failed(entry, number, event), "started_at" in event)
+
+    def handle_job_success(self, job):
+        self._unchecked.pop(job, None)
+        super().handle_job_success(job)
+
+    def handle_job_error(self, job):
+        """Of a job that ran well too, whose files are missing or not as its rule has them."""
+        if (unchecked := self._unchecked.pop(job, None)) is not None:
+            entry, number, event = unchecked
+            self._telling.failed(job, self._why_failed(entry, number, event), number, has_run=True)
+            self._telling.count_as_failed(job)
+        super().handle_job_error(job)
 
     def _fail(self, info, message, has_run):
         self._telling.failed(info.job, message, info.external_jobid, has_run)

@@ -36,10 +36,18 @@ def seconds(count):
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02} min"
 
 
+def member_failed(rule, output):
+    """A line of a group's own Snakemake, by which the one that sent the group knows whose job failed."""
+    return f"rule {rule} failed: {' '.join(map(str, output))[:200]}".strip()
+
+
 def failure(task, event, log, asked):
     """Of a job that failed.  `log`: the last of what it printed; `asked`: the keys of its task."""
     word = event.get("failure", "")
-    lines = [f"Task {task} failed ({word}): {event.get('message') or _WORDS.get(word, 'see below')}."]
+    if event.get("state") == "done":
+        lines = [f"Task {task} ended with exit code 0, but what it left is not what its rule says: see above."]
+    else:
+        lines = [f"Task {task} failed ({word}): {event.get('message') or _WORDS.get(word, 'see below')}."]
     if "started_at" in event and "ended_at" in event:
         took = [f"It ran {seconds(event['ended_at'] - event['started_at'])}"]
         if event.get("node"):
@@ -82,6 +90,10 @@ class Report:
             line["held"] += ran * asked.get("cpus", 1)
             if submitted_at is not None:
                 line["waited"] += max(0.0, event["started_at"] - submitted_at)
+
+    def count_as_failed(self, rule):
+        """A job that was added as done."""
+        self._rules[rule]["failed"] += 1
 
     def lines(self):
         """A table; empty where nothing ran."""

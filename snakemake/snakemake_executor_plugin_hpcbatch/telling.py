@@ -6,7 +6,7 @@ Nothing of it fails a run: a line that cannot be made is left out, and that is s
 import functools
 import re
 
-from .messages import Report
+from .messages import Report, member_failed
 
 # Snakemake draws such names for groups that nobody has named: of pipes and of services.
 _MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -81,6 +81,10 @@ class Telling:
         self._report.add(rule_of(job), event, asked, submitted_at)
 
     @harmless
+    def count_as_failed(self, job):
+        self._report.count_as_failed(rule_of(job))
+
+    @harmless
     def report(self):
         for line in self._report.lines():
             self._logger.info(line)
@@ -113,3 +117,7 @@ class Telling:
             **more,
         }
         self._logger.error(f"Error in group {rule_of(job)}: {message}", extra=facts)
+        said = {line.strip() for line in message.splitlines()}
+        failed = [one for one in job.jobs if member_failed(one.rule.name, one.output) in said]
+        for one in sorted(failed or job.jobs, key=lambda one: one.rule.name):
+            one.log_error(f"see group {rule_of(job)} above", **more)

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 
 import pytest
 
@@ -198,3 +199,56 @@ rule copy:
     text = bed.ok()
     assert (bed.folder / "store/out.txt").read_text() == "stored\n", text
     assert "its files come from a storage provider" in text
+
+
+LAST = """
+rule all:
+    input: "last.txt"
+rule last:
+    input: "one.txt"
+    output: "last.txt"
+    shell: "cat {input} > {output}"
+rule one:
+    %s
+    log: "one.log"
+    shell: "echo words > {log}; %s"
+rule zero:
+    %s
+    shell: "echo zero > {output}"
+"""
+ONE_OUTPUT = 'output: "one.txt"'
+NO_ZERO = 'output: "zero.txt"'
+OF_A_GROUP = 'group: "g"\n    input: "zero.txt"\n    output: "one.txt"'
+
+
+@pytest.mark.parametrize("mode", ["direct", "warm"])
+@pytest.mark.parametrize(
+    "one_says, does, zero_says, is_over, words",
+    [
+        (ONE_OUTPUT, "true", NO_ZERO, False, "output files are missing"),
+        (ONE_OUTPUT, "mkdir {output}", NO_ZERO, False, "output files are missing|directory"),
+        ('output: ensure("one.txt", non_empty=True)', "touch {output}", NO_ZERO, False, "empty output files"),
+        ('output: ensure("one.txt", sha256="0" * 64)', "echo > {output}", NO_ZERO, False, "checksum"),
+        (OF_A_GROUP, "exit 3", 'group: "g"\n    output: "zero.txt"', True, "exit status 3"),
+        (OF_A_GROUP, "true", 'group: "g"\n    output: "zero.txt"', True, "output files are missing"),
+        ('input: "zero.txt"\n    output: "one.txt"', "exit 3", 'output: pipe("zero.txt")', False, "exit status 3"),
+    ],
+    ids=["missing", "directory", "empty", "checksum", "group", "group-missing", "pipe"],
+)
+def test_a_job_that_ran_and_failed_has_snakemakes_own_block(bed, mode, one_says, does, zero_says, is_over, words):
+    """`is_over`: of a group, it is known that the other member did not fail."""
+    bed.write(LAST % (one_says, does, zero_says))
+    code, text = bed.run("--hpcbatch-mode", mode)
+    assert code == 1 and re.search(words, text) and report_of(text).popitem()[1] == ["1", "1"], text
+    block = text[text.index("Error in rule one:") :]
+    assert text.count("Error in rule one:") == 1 and ("Error in rule zero:" in text) <= (not is_over), text
+    assert "output: one.txt" in block and "log: one.log (check log file(s) for error details)" in block, text
+    assert re.search("external_jobid: 1$", block, re.M) and clean(bed), text
+
+
+def test_refusals_are_the_last_that_is_said(bed):
+    """The thread that waits for jobs ends before Python does."""
+    bed.write(one(resources="gpu=2"))
+    for _ in range(5):
+        code, text = bed.run()
+        assert code == 1 and "cannot schedule" not in text and text.count("hpcbatch: nothing was started") == 1, text
