@@ -127,6 +127,16 @@ def _is_galaxys(name):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _GALAXYS)
 
 
+def containers_of(params):
+    """Those of the kinds of containers that are switched on, as Galaxy reads them: `singularity_enabled`."""
+    return sorted(
+        name
+        for name, value in params.items()
+        if name in ("docker_enabled", "singularity_enabled")
+        and str(value).strip().lower() in ("true", "yes", "on", "1", "t", "y")
+    )
+
+
 def canonical(name):
     """Our own name of a parameter; None for one of Galaxy's.  Raises Refusal where it is unknown, with what was meant."""
     if name in PARAMETERS:

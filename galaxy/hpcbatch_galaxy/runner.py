@@ -7,6 +7,7 @@
 import contextlib
 import logging
 import os
+import queue
 import sys
 import tarfile
 import threading
@@ -93,6 +94,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._feed = Feed(self._client, self._name, self._task_ended, log.warning, self._revive)
         self._lock = threading.Lock()
         self._parked = []  # (method, argument): again once the engine is back
+        self._long_ends = queue.Queue()  # states of jobs
         self._cancels = Cancels(self._client, self._name, self._unwanted_tasks)
         self._look_next = 0.0
         self._metrics = metrics.make_known(app.job_metrics)
@@ -296,10 +298,28 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def _find_container(self, job_wrapper, **where):
         places = staged_job.places_of(job_wrapper)
         if places is None:
-            return super()._find_container(job_wrapper, **where)
-        return staged_job.bound(
-            super()._find_container(job_wrapper, **staged_job.where_for_container(job_wrapper, places))
-        )
+            found = super()._find_container(job_wrapper, **where)
+        else:
+            found = staged_job.bound(
+                super()._find_container(job_wrapper, **staged_job.where_for_container(job_wrapper, places))
+            )
+        if not found:
+            self._say_that_there_is_no_container(job_wrapper)
+        return found
+
+    def _say_that_there_is_no_container(self, job_wrapper):
+        there, tool = job_wrapper.job_destination, job_wrapper.tool
+        enabled = destination.containers_of(there.params)
+        if enabled and ("container", there.id, tool.id) not in self._said:
+            self._said.add(("container", there.id, tool.id))
+            log.warning(
+                "(%s) environment %r has %s, and no container was found for the tool %s: its jobs run without one "
+                "(require_container: true fails them instead)",
+                job_wrapper.get_id_tag(),
+                there.id,
+                " and ".join(enabled),
+                tool.id,
+            )
 
     def submit(self, state):
         tag = state.job_wrapper.get_id_tag()
@@ -361,6 +381,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         threading.Thread(
             name=f"{self.runner_name}.cancels", target=self._cancels.run, args=(lambda: self._should_stop,), daemon=True
         ).start()
+        for number in range(self.nworkers):
+            threading.Thread(name=f"{self.runner_name}.ends-{number}", target=self._take_long_ends, daemon=True).start()
 
     def _follow(self):
         while not self._should_stop:
@@ -424,8 +446,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         job_wrapper, tasks = state.job_wrapper, state.tasks
         with tasks.telling:
             tasks.is_ending = True
-        job_state = job_wrapper.get_state()
-        if job_state in _GONE:
+        if job_wrapper.get_state() in _GONE:
             self._clean_up_deleted(job_wrapper)
             return  # Galaxy has made an end of it
         event = tasks.ends[tasks.ids[0]]
@@ -434,26 +455,57 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         except OSError as error:
             log.warning("(%s/%s) cannot keep what it used: %s", job_wrapper.get_id_tag(), state.job_id, error)
         wanted = destination.read(state.job_destination.params, is_strict=False)
-        verdict = None
+        if wanted.stage == "copy" or self._looks_here(job_wrapper, wanted):
+            self._long_ends.put(state)
+        else:
+            self._take_end(state, wanted, lambda method, state: method(state))
+
+    def _take_long_ends(self):
+        """What takes long here, files that come back and metadata that is set beside the server, keeps no job from being submitted."""
+        while not self._should_stop:
+            try:
+                state = self._long_ends.get(timeout=1)
+            except queue.Empty:
+                continue
+            with self.app.model.session():
+                try:
+                    self._ensure_db_session(state)
+                    wanted = destination.read(state.job_destination.params, is_strict=False)
+                    self._take_end(state, wanted, lambda method, state: self.work_queue.put((method, state)))
+                except Exception:
+                    log.exception("(%s/%s) its end", state.job_wrapper.get_id_tag(), state.job_id)
+                    self.work_queue.put((self.fail_job, state))
+
+    def _looks_here(self, job_wrapper, wanted):
+        """Whether its outputs are looked at beside the server."""
+        return bool(
+            job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external"
+        )
+
+    def _take_end(self, state, wanted, then):
+        """`then(method, state)`: what a worker does next."""
+        job_wrapper, tasks = state.job_wrapper, state.tasks
+        is_stopped = job_wrapper.get_state() in _STOPPED
+        event, verdict = tasks.ends[tasks.ids[0]], None
         if wanted.stage == "copy":
             event = self._with_words(event)
             verdict = self._put_back(state)
         verdict = verdict or verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
         if tasks.explained is not None:
             remark(job_wrapper, None)  # nothing waits any more
-        if verdict is not None and job_state not in _STOPPED:
+        if verdict is not None and not is_stopped:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
             state.fail_message = verdict.message
             state.stop_job = False
-            self.fail_job(state)
+            then(self.fail_job, state)
             return
-        for path in self._streams_of(state, wanted, job_state in _STOPPED):
+        for path in self._streams_of(state, wanted, is_stopped):
             if not os.path.exists(path):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 open(path, "ab").close()  # it never started: there is nothing that it said
-        if job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external":
+        if self._looks_here(job_wrapper, wanted):
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
-        self.finish_job(state)
+        then(self.finish_job, state)
 
     def _finish_or_resubmit_job(self, job_state, job_stdout, job_stderr, **ids):
         """Galaxy's, again where its database was busy."""

@@ -45,6 +45,7 @@ def galaxy(galaxy_python, image):
             "one_cpu": {**contained, "cores": 1},
             "plain": {"runner": "hpcbatch", "cores": 1},
             "misspelt": {"runner": "hpcbatch", "coers": 2},
+            "unfound": {"runner": "hpcbatch", "cores": 1, "singularity_enabled": "true"},
         }
         with Galaxy(engine, galaxy_python, environments, tools={"hb_text": "plain"}, form="xml") as server:
             yield server
@@ -74,6 +75,14 @@ def test_two_jobs_beside_each_other_have_a_gpu_each(galaxy, tmp_path):
     for job in pair:
         galaxy.ok(job)
     assert sorted(galaxy.text(galaxy.outputs(job)["out1"]["id"]) for job in pair) == ["gpu 4\n", "gpu 7\n"]
+
+
+def test_a_job_without_the_container_that_is_switched_on_is_named(galaxy):
+    galaxy.send("hb_tiny", "unfound")
+    for _ in range(2):
+        galaxy.ok(galaxy.run("hb_tiny", n=1)[0])
+    words = "environment 'unfound' has singularity_enabled, and no container was found for the tool hb_tiny"
+    assert galaxy.log().count(words) == 1
 
 
 def test_a_misspelt_parameter_of_an_xml_destination_is_named(galaxy):

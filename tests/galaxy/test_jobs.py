@@ -114,6 +114,25 @@ def test_a_job_whose_outputs_are_still_looked_at_is_shown_running(galaxy):
     assert not galaxy.outputs(job)["out1"]["misc_info"]
 
 
+def test_metadata_set_beside_the_server_keeps_no_job_from_being_submitted(galaxy):
+    held = galaxy.folder / "hold_metadata"
+    held.touch()
+    try:
+        galaxy.send("hb_tiny", "by_server")
+        slow = [galaxy.run("hb_tiny", n=number)[0] for number in range(3)]  # more than there are workers
+        for job in slow:
+            task = wait_until(lambda job=job: galaxy.job(job)["external_id"], 60, "its task")
+            wait_until(lambda task=task: galaxy.engine.show(task)["state"] == "done", 60, "its end")
+        wait_until(lambda: len(list(galaxy.folder.glob("held_metadata.*"))) == 2, 60, "two to be looked at")
+        galaxy.send("hb_tiny", "here")
+        galaxy.ok(galaxy.run("hb_tiny", n=9)[0])
+    finally:
+        held.unlink()
+    for job in slow:
+        galaxy.ok(job)
+        assert galaxy.outputs(job)["out1"]["metadata_data_lines"] == 1
+
+
 def test_what_a_job_over_its_memory_has_left_is_not_looked_at(galaxy):
     galaxy.send("hb_greedy", "no_more")
     galaxy.send("hb_tiny", "here")

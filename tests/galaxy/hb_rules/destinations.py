@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import time
 
 CHOICES = pathlib.Path(os.environ["GALAXY_CONFIG_FILE"]).with_name("choices.json")
 
@@ -64,6 +65,24 @@ def _has_a_busy_database():
     JobWrapper.finish = busy
 
 
+def _holds_metadata():
+    """As long as a file is there, what looks at outputs beside the server waits."""
+    from galaxy.jobs.runners import BaseJobRunner
+
+    look = BaseJobRunner._handle_metadata_externally
+
+    def wait(self, job_wrapper, **options):
+        mark = CHOICES.with_name("hold_metadata")
+        if mark.exists():
+            CHOICES.with_name(f"held_metadata.{job_wrapper.job_id}").touch()
+        while mark.exists():
+            time.sleep(0.05)
+        look(self, job_wrapper, **options)
+
+    BaseJobRunner._handle_metadata_externally = wait
+
+
+_holds_metadata()
 _dies_before_writing_down()
 _has_a_busy_database()
 _starts_no_engine()
