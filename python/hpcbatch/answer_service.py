@@ -42,8 +42,13 @@ class _Stream(io.TextIOBase):
 
     def __init__(self, worker, id, name):
         super().__init__()
-        self._worker, self.id, self._name = worker, id, name
+        self._worker, self._name = worker, name
+        self.begin(id)
         self.buffer = _Bytes(self)
+
+    def begin(self, id):
+        """With a request, or None. `told`: how many bytes of it have been said."""
+        self.id, self.told = id, 0
 
     def writable(self):
         return True
@@ -53,6 +58,7 @@ class _Stream(io.TextIOBase):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if text and self.id is not None:
             self._worker.say(id=self.id, **{self._name: text})
+            self.told += len(text.encode("utf-8", "surrogateescape"))
         elif text:
             sys.__stderr__.write(text)
         return len(text)
@@ -113,7 +119,7 @@ def _one_by_one(model, answer, streams, batch):
     for request in batch:
         # The same all along: who keeps one, as a handler of `logging`, goes on with the requests that come.
         for stream in streams:
-            stream.id = request.id
+            stream.begin(request.id)
         try:
             os.chdir(request.directory)
             code = answer(model, request) or 0
@@ -124,7 +130,7 @@ def _one_by_one(model, answer, streams, batch):
             sys.excepthook(*sys.exc_info())
             code = 1
         for stream in streams:
-            stream.id = None
+            stream.begin(None)
         yield request, code
 
 

@@ -5,9 +5,9 @@
 
 No argument says what is called, and with what: all users of a node can read arguments. The variables of call_seal.py do. The
 preparation is the base64 of a pickled dict: `path` (sys.path), `directory`, `main` (as multiprocessing's spawn names it, or
-None), `by_value` (cloudpickle), `initializer` (pickled, or None), `argv` (sys.argv), `umask`.  Calls are "NUMBER " and the base64 of a
+None), `by_value` (cloudpickle), `initializer` (pickled, or None), `argv` (sys.argv), `umask`, `authkey` (multiprocessing's).  Calls are "NUMBER " and the base64 of a
 sealed pickled list of pickled (function, args, kwargs), or "NUMBER" alone where they are in the input `calls`; RESULTS is the file
-for a sealed pickled list of (seconds, pickled (is_good, value, traceback)), in the same order.  Exit: 0 whatever the calls did, 1
+for a sealed pickled list of (seconds, pickled (is_good, value, traceback), {stream: (begin, end) of what it printed}), in the same order.  Exit: 0 whatever the calls did, 1
 where they could not be made or told.
 """
 
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
+from multiprocessing import process
 
 # Beside this file; what is called may have modules of these names.
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -53,11 +54,12 @@ def prepare(preparation):
     """Makes this process one that can take the calls of who made the preparation: what pickles their results, and where they run."""
     said = pickle.loads(base64.b64decode(preparation))
     sys.path[:] = said["path"]
+    process.current_process().authkey = said["authkey"]
     sys.argv[:] = said["argv"]
     if said["umask"] is not None:
         os.umask(said["umask"])
     if said["main"]:
-        from multiprocessing import process, spawn
+        from multiprocessing import spawn
 
         # So that what __main__ does when it is imported is no executor again: it would wait for workers that wait for it.
         process.current_process()._inheriting = True
@@ -112,6 +114,12 @@ def result_of(call, dumps):
         return pickle.dumps((False, refusal, answer[2] or traceback.format_exc()), protocol=pickle.HIGHEST_PROTOCOL)
 
 
+def told():
+    """Bytes that the request has printed so far, by stream; nothing where the task has this process to itself."""
+    streams = {"stdout": sys.stdout, "stderr": sys.stderr}
+    return {name: stream.told for name, stream in streams.items() if hasattr(stream, "told")}
+
+
 def run(variables, own_directory, results):
     dumps, directory = prepare(variables[PREPARATION])
     key = variables[KEY]
@@ -120,9 +128,10 @@ def run(variables, own_directory, results):
     for call in calls_in(key, number, word, own_directory):
         with contextlib.suppress(FileNotFoundError):  # a site may not see it
             os.chdir(directory)
-        begin = time.perf_counter()
+        begin, before = time.perf_counter(), told()
         answer = result_of(call, dumps)
-        answers.append((time.perf_counter() - begin, answer))
+        printed = {name: (before[name], end) for name, end in told().items() if name in before}
+        answers.append((time.perf_counter() - begin, answer, printed))
     data = pickle.dumps(answers, protocol=pickle.HIGHEST_PROTOCOL)
     write_results(os.path.join(own_directory, results), sealed(key, f"results {number}", data))
 

@@ -46,15 +46,27 @@ class CallFailed(Error):
         return type(self), (str(self), self.task, self.failure)
 
 
-def _answer_in(result: Any) -> tuple[float, bool, Any, str]:
-    """What a worker says of one call; a program that was called may have put anything there. Raises."""
-    seconds, answer = result
+@dataclasses.dataclass
+class _Answer:
+    """What a worker says of one call. `printed`: by stream, from which byte of its task's to which."""
+
+    seconds: float
+    is_good: bool
+    value: Any
+    traceback: str
+    printed: dict[str, tuple[int, int]]
+
+
+def _answer_in(result: Any) -> _Answer:
+    """A program that was called may have put anything there. Raises."""
+    seconds, answer, printed = result
     if not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
         raise TypeError("it does not say how long the call took")
     is_good, value, text = pickle.loads(answer)
     if not is_good and not isinstance(value, BaseException):
         raise TypeError(f"what it raised came back as {value!r}, which is no exception")
-    return float(seconds), bool(is_good), value, str(text)
+    spans = {str(name): (int(begin), int(end)) for name, (begin, end) in printed.items()}
+    return _Answer(float(seconds), bool(is_good), value, str(text), spans)
 
 
 class _RemoteTraceback(Exception):
@@ -74,9 +86,17 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         self.task: str | None = None
         self.is_given_up = False
         self.is_told_of = False  # that it was cancelled
+        self.printed: dict[str, tuple[int, int]] = {}  # where, of what its task has
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self).__await__()
+
+    def log(self, stream: str = "stdout") -> str:
+        """What it has printed so far; of a call that shares its task once it has ended. What programs printed that it started in a
+        worker is not kept."""
+        if self.task is None:
+            return ""
+        return self._calls.log(self.task, stream, *self.printed.get(stream, (0, None)))
 
     def running(self) -> bool:
         return super().running() or (not self.done() and self._calls.state(self) == "running")
@@ -145,6 +165,9 @@ class Calls:
             self._open.add(call.future)
             self._changed.notify_all()
 
+    def path_of(self, name: str) -> str:
+        return self._folder.path_of(name)
+
     def state(self, future: CallFuture) -> str:
         if future.task is None:
             return "waiting"
@@ -153,6 +176,9 @@ class Calls:
         except Error:
             return "unknown"
         return str(said["state"]) if said else "unknown"
+
+    def log(self, task: str, stream: str, begin: int, end: int | None) -> str:
+        return self._engine.log(task, stream, begin, end).decode(errors="replace")
 
     def give_up(self, future: CallFuture) -> bool:
         """Whether it can be said to be cancelled."""
@@ -180,8 +206,28 @@ class Calls:
             self._changed.notify_all()
         for future in waiting:
             self.cancelled(future)
-        for future in list(self._open) if cancel else []:
-            future.cancel()
+        if cancel:
+            self._give_up_all()
+
+    def _give_up_all(self) -> None:
+        """What does not run, in one request however many they are."""
+        with self._changed:
+            # Some are being handed in.
+            self._changed.wait_for(lambda: all(one.task is not None for one in self._open), _HANDED_IN_S)
+            by_task: dict[str, list[CallFuture]] = {}
+            for future in self._open:
+                if future.task is not None:
+                    by_task.setdefault(future.task, []).append(future)
+        try:
+            given_up = [number for number in self._engine.waiting(self._name) if number in by_task]
+            for future in (future for number in given_up for future in by_task[number]):
+                future.is_given_up = True
+            self._engine.cancel(given_up)
+        except Error as error:
+            self._warn(f"calls that wait cannot be cancelled: {error}")
+            return
+        for future in (future for number in given_up for future in by_task[number]):
+            self.cancelled(future)
 
     def cancelled(self, future: CallFuture) -> bool:
         """It is from now on, where it is not over; who waits for it is told."""
@@ -329,20 +375,21 @@ class Calls:
             try:
                 if isinstance(result, BaseException):
                     raise result
-                seconds, is_good, value, text = _answer_in(result)
+                answer = _answer_in(result)
                 with self._changed:
-                    self._pace.ended(call.name, seconds)
-                if not is_good:
-                    value.__cause__ = _RemoteTraceback(text)
+                    self._pace.ended(call.name, answer.seconds)
+                if not answer.is_good:
+                    answer.value.__cause__ = _RemoteTraceback(answer.traceback)
             except BaseException as error:  # also a SystemExit of what it unpickles: others are waited for
                 broken = CallFailed(f"the result of task {task} cannot be read from {path}: {error}", task, "result")
                 broken.__cause__ = error
                 self._settle(call.future, error=broken)
                 continue
-            if is_good:
-                self._settle(call.future, value)
+            call.future.printed = answer.printed
+            if answer.is_good:
+                self._settle(call.future, answer.value)
             else:
-                self._settle(call.future, error=value)
+                self._settle(call.future, error=answer.value)
 
     def _results(self, number: str, count: int) -> list[Any]:
         with self._folder.open(f"{number}.results") as file:

@@ -3,6 +3,7 @@
 One `Client` may be used by several threads; each has a connection of its own.
 """
 
+import base64
 import http.client
 import json
 import os
@@ -25,6 +26,8 @@ _NOT_HANDED_ON_BY_TASKS = frozenset(
 )
 
 
+# Tasks of one answer: the most that the engine lists.
+_PAGE = 10_000
 _CREDENTIALS = struct.calcsize("iII")  # pid, uid, gid: unix(7), SO_PEERCRED
 
 
@@ -330,6 +333,20 @@ class Client:
         """How many tasks it changed."""
         return self.patiently("POST", "/v1/tasks/cancel", {"ids": list(ids)}, patience)["tasks"] if ids else 0
 
+    def waiting(self, client):
+        """Ids of that client's tasks that have not started."""
+        found = []
+        for state in ("waiting", "held"):
+            page, before = None, None
+            while page is None or len(page) == _PAGE:
+                page = [
+                    task["id"]
+                    for task in self.get("/v1/tasks", state=state, client=client, limit=_PAGE, before=before)["tasks"]
+                ]
+                found += page
+                before = page[-1] if page else None
+        return found
+
     def ids_of_key(self, client, key, patience=60.0):
         """What a submit with that key was given; empty where none was taken."""
         try:
@@ -356,13 +373,23 @@ class Client:
         answer = self.get("/v1/events", waits=wait, client=client, after=after, wait=wait)
         return answer["events"], answer["cursor"], answer["pruned"]
 
+    def log(self, task, stream="stdout", begin=0, end=None):
+        """What a task has printed so far, as bytes, or those from `begin` up to `end` of it."""
+        pieces = []
+        while end is None or begin < end:
+            piece = self.patiently("GET", f"/v1/tasks/{task}/log?stream={stream}&offset={begin}")
+            text = piece["text"].encode() if "text" in piece else base64.b64decode(piece["base64"])
+            pieces.append(text if end is None else text[: end - begin])
+            if piece["end"] or piece["next"] == begin:
+                break
+            begin = piece["next"]
+        return b"".join(pieces)
+
     def log_end(self, task, stream="stderr", most=2000):
         """The last bytes of what an ended task printed, as text."""
         shown = self.get(f"/v1/tasks/{task}/log", stream=stream, tail=most)
         if "text" in shown:
             return shown["text"]
-        import base64
-
         return base64.b64decode(shown.get("base64", "")).decode(errors="replace")
 
 

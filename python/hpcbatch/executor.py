@@ -19,6 +19,7 @@ import base64
 import concurrent.futures
 import contextlib
 import dataclasses
+import datetime
 import functools
 import hashlib
 import importlib
@@ -86,13 +87,6 @@ def _main_as_spawn_names_it() -> dict[str, Any] | None:
     return {"init_main_from_path": os.path.abspath(path)} if path and os.path.exists(path) else None
 
 
-class _Usual(str):
-    """What nobody has said."""
-
-
-_USUAL_TIME = _Usual("10m")
-
-
 def _seconds(time: str | float) -> float | None:
     """Of a time as the command line takes it; None for what only the engine may judge."""
     if isinstance(time, (int, float)):
@@ -149,9 +143,9 @@ class _Recipe:
             "command": [sys.executable, _WORKER, "results"],
         }
         # Of calls that share a task because they are quick, one that is not may take its whole time: where that is not enough
-        # for all of them, they run again on their own. A chunk has its calls' times together, where somebody said them.
+        # for all of them, they run again on their own. A chunk has its calls' times together.
         longest = max(call.count for call in calls)
-        if self.time is not None and (longest == 1 or self.time is not _USUAL_TIME):
+        if self.time is not None:
             seconds = _seconds(self.time)
             task["time"] = str(self.time) if seconds is None else seconds * longest
         pickled = pickle.dumps([call.pickled for call in calls], protocol=pickle.HIGHEST_PROTOCOL)
@@ -181,8 +175,9 @@ class Executor(concurrent.futures.Executor):
     """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs. Where cloudpickle is
     not installed, functions must be importable, and a script's work stand behind `if __name__ == "__main__":`.
 
-    `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`; a chunk of `map` has the times
-    of its calls together, where `time` is said. `warm`: calls run in workers that stay (else each in a process of its own);
+    `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`, and where
+    they are not said as there: no limit of time but the site's, and the cpus' share of memory (`mem` is `memory`); a chunk of `map` has the
+    times of its calls together. `warm`: calls run in workers that stay (else each in a process of its own);
     `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
     and results, pass; others must not be able to write there (Error); nodes must see it, or the site's transport moves them (default:
     below the engine's own state). `name`: who submits. Methods may be called by any thread."""
@@ -190,8 +185,8 @@ class Executor(concurrent.futures.Executor):
     def __init__(
         self,
         cpus: float = 1,
-        memory: str | int | None = "2G",
-        time: str | float | None = _USUAL_TIME,
+        memory: str | int | None = None,
+        time: str | float | datetime.timedelta | None = None,
         site: str | None = None,
         warm: bool = True,
         *,
@@ -204,7 +199,10 @@ class Executor(concurrent.futures.Executor):
         directory: str | os.PathLike[str] | None = None,
         name: str | None = None,
         program: str | None = None,
+        mem: str | int | None = None,
     ) -> None:
+        if memory is not None and mem is not None:
+            raise TypeError("memory and mem are the same: say one of them")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
         if getattr(multiprocessing.process.current_process(), "_inheriting", False):
@@ -217,7 +215,7 @@ class Executor(concurrent.futures.Executor):
         preparation = self._preparation(initializer, initargs)
         asked = {
             "cpus": (cpus, _values.number_or_text),
-            "memory": (memory, _values.number_or_text),
+            "memory": (mem if memory is None else memory, _values.number_or_text),
             "site": (site, _values.text),
             "gpus": (gpus, _values.gpus),
             "retries": (retries, _values.number),
@@ -265,9 +263,15 @@ class Executor(concurrent.futures.Executor):
             "by_value": by_value,
             "argv": [str(word) for word in sys.argv],
             "umask": _client.own_umask(),
+            # What a multiprocessing.Manager of this program asks of who uses its objects.
+            "authkey": bytes(multiprocessing.process.current_process().authkey),
             "initializer": None if initializer is None else self._pickler.dumps((initializer, initargs)),
         }
         return base64.b64encode(pickle.dumps(said)).decode()
+
+    def folder_of(self, name: str) -> str:
+        """For files that go when it does: below its `directory`; nobody has made it yet."""
+        return self._calls.path_of(name)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Queues `fn(*args, **kwargs)`. What cannot be pickled is the future's exception."""

@@ -58,11 +58,11 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
 
     def __init__(self) -> None:
         super().__init__()
-        self._handed_in: concurrent.futures.Future[Any] | None = None
+        self._handed_in: CallFuture | None = None
         self._beginning = threading.Lock()
         self._has_begun = False
 
-    def follow(self, future: concurrent.futures.Future[Any]) -> None:
+    def follow(self, future: CallFuture) -> None:
         self._handed_in = future
         if self.cancelled():
             future.cancel()
@@ -83,6 +83,15 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
 
     def running(self) -> bool:
         return self._handed_in is not None and self._handed_in.running()
+
+    @property
+    def task(self) -> str | None:
+        """The id of its task, as soon as it has one."""
+        return None if self._handed_in is None else self._handed_in.task
+
+    def log(self, stream: str = "stdout") -> str:
+        """What it has printed so far."""
+        return "" if self._handed_in is None else self._handed_in.log(stream)
 
     def _begin(self) -> bool:
         """`set_running_or_notify_cancel`, of which a second call would be an error."""
@@ -171,7 +180,11 @@ class Function:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.here = function
-        self.options = options
+        self._options = options
+
+    def options(self, **options: Any) -> Function:
+        """The same function with other options besides: `fit.options(cpus=8)(path)`."""
+        return task(**{**self._options, **options})(self.here)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else _Bound(self, instance)
@@ -179,13 +192,13 @@ class Function:
     def __reduce__(self) -> Any:
         # A worker imports the module and finds this object under the name of the function; what it cannot import goes by value.
         if value_pickler() and (self.here.__module__ == "__main__" or "<locals>" in self.here.__qualname__):
-            return Function, (self.here, self.options)
+            return Function, (self.here, self._options)
         return self.here.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """A future of the call. Futures among the arguments, or in a list, tuple or dictionary that is one, are waited for and
         stand for their results; where one fails, this call fails as it did and does not run."""
-        executor = _executor(self.options)
+        executor = _executor(self._options)
         awaited = [future for value in (*args, *kwargs.values()) for future in _futures_in(value)]
         if not awaited:
             return executor.submit(_Run(self), *args, **kwargs)

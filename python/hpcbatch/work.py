@@ -4,7 +4,7 @@
 
     client = Client()
     sweep = client.submit(["fit", "{sample}", "{lambda}"], items=[{"sample": "a", "lambda": 0.1}, {"sample": "b", "lambda": 0.2}],
-                          cpus=2, mem="2G", time="1h", retries=1)
+                          cpus=2, memory="2G", time="1h", retries=1)
     counts = sweep.wait()
     for task in sweep.tasks():
         print(task.id, task.item, task.state, sweep.log(task.index))
@@ -19,15 +19,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import dataclasses
+import datetime
 import functools
 import html
 import os
 import time as _time
 import uuid
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Union
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, Union
 
 from . import client as _client
+from . import values as _values
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
 from .values import row_of, word_of
@@ -35,9 +37,12 @@ from .values import row_of, word_of
 __all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait"]
 
 Item = Union[str, int, float, "os.PathLike[str]", Sequence[object], Mapping[str, object]]
+_T = TypeVar("_T")
 Path = Union[str, "os.PathLike[str]"]
 #: Seconds that one question to the engine may wait.
 _LONGEST_WAIT = 30.0
+#: The same on a thread of asyncio's, of which there are few.
+_ASYNC_STEP = 1.0
 #: Seconds for which one that was stopped is waited for, and between looks for it.
 _LONGEST_ABSENCE, _AWAY_STEP = 600.0, 0.2
 _PAGE = 10_000
@@ -139,6 +144,22 @@ def _gpus_of(
     return {"count": 1 if gpus is None else gpus, **terms}
 
 
+def _texts(word: str, values: Iterable[str] | None) -> list[str] | None:
+    try:
+        return None if values is None else _values.texts(word, values)
+    except TypeError as error:
+        raise Error(str(error)) from None
+
+
+def _range_of(array: str | range | None) -> str | None:
+    """range(1, 8, 3) as `1-7:3`."""
+    if not isinstance(array, range):
+        return array
+    if not array or array.step < 0:
+        raise Error(f"array={array!r} has no index, or counts down")
+    return f"{array[0]}-{array[-1]}:{array.step}"
+
+
 def _item_of(facts: Mapping[str, Any]) -> str | None:
     """As Python has names of files: what is no UTF-8 stands in surrogates (PEP 383)."""
     exact = facts.get("item_base64")
@@ -168,12 +189,26 @@ def _has_paths(items: Iterable[Any]) -> bool:
     return False
 
 
-class Submission:
-    """What one `submit` has queued: one task, or an array of them."""
+def _opened(program: str | None, name: str, number: str) -> Submission:
+    return Submission(functools.partial(Client, program, name), number)
 
-    def __init__(self, client: Client, number: str) -> None:
-        self._client = client
+
+class Submission:
+    """What one `submit` has queued: one task, or an array of them. It can be pickled; where it is read back it speaks to the engine of
+    who does so."""
+
+    def __init__(self, client: Client | Callable[[], Client], number: str) -> None:
+        self._of_client = client
         self.id = number
+
+    @property
+    def _client(self) -> Client:
+        if not isinstance(self._of_client, Client):
+            self._of_client = self._of_client()
+        return self._of_client
+
+    def __reduce__(self) -> Any:
+        return _opened, (self._client.program, self._client.name, self.id)
 
     def __str__(self) -> str:
         return self.id
@@ -181,14 +216,23 @@ class Submission:
     def __repr__(self) -> str:
         return f"Submission({self.id!r})"
 
-    def wait(self, timeout: float | None = None, check: bool = False, progress: bool | None = None) -> Counts:
+    def wait(
+        self, timeout: float | datetime.timedelta | None = None, check: bool = False, progress: bool | None = None
+    ) -> Counts:
         """Waits until all its tasks have ended (`Client.wait`)."""
         return self._client.wait(self, timeout=timeout, check=check, progress=progress)
 
     def __await__(self) -> Generator[Any, None, Counts]:
         """`await submission` is `wait()`, where code is asynchronous; without a bar, which belongs to the notebook's own thread."""
-        waiting = functools.partial(self.wait, progress=False)
-        return asyncio.get_running_loop().run_in_executor(None, waiting).__await__()
+        return self._until_ended().__await__()
+
+    async def _until_ended(self) -> Counts:
+        loop, waiting = asyncio.get_running_loop(), _Waiting(self._client, [self.id], None)
+        while True:
+            # A thread that nobody waits for any more ends after its step.
+            counts = await loop.run_in_executor(None, waiting.step, _ASYNC_STEP)
+            if waiting.is_over:
+                return counts
 
     def _repr_html_(self) -> str:
         """How it stands, for a notebook."""
@@ -223,46 +267,94 @@ class Submission:
         return self._client.release(self)
 
     def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`, `gpus`: with
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `memory`, `disk`, `time`, `gpus`: with
         these needs from now on."""
         return self._client.retry(self, failed_only=failed_only, failures=failures, **needs)
+
+
+class _Waiting:
+    """One wait for submissions, `timeout` seconds long at most; one thread's at a time."""
+
+    def __init__(self, client: Client, named: list[str], timeout: float | datetime.timedelta | None) -> None:
+        self._client = client
+        self._named = named
+        self._timeout = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+        self._until = None if self._timeout is None else _time.monotonic() + self._timeout
+        self._away_since: float | None = None
+        self.is_over = False
+
+    def step(self, most: float) -> Counts:
+        """How they stand after `most` seconds, or once all have ended. Raises TimeoutError."""
+        until = _time.monotonic() + most
+        while True:
+            left = max(0.0, min(until, self._until or until) - _time.monotonic())
+            try:
+                counts, self.is_over = self._client._heard(self._named, left)
+            except EngineAway:
+                self._bear_absence()
+                continue
+            self._away_since = None
+            if not self.is_over and self._until is not None and _time.monotonic() >= self._until:
+                raise TimeoutError(
+                    f"{counts.total - counts.ended} of {counts.total} had not ended within {self._timeout} s"
+                )
+            return counts
+
+    def _bear_absence(self) -> None:
+        """Of the engine: one that died is started again, one that was stopped is waited for."""
+        if self._client._start_if_dead():
+            return
+        now = _time.monotonic()
+        self._away_since = now if self._away_since is None else self._away_since
+        if self._until is not None and now >= self._until:
+            raise TimeoutError("the engine is away, and was not back in time; the work is safe")
+        if now - self._away_since >= _LONGEST_ABSENCE:
+            raise EngineAway("the engine was stopped; once it is started again, so is the work")
+        _time.sleep(_AWAY_STEP)
 
 
 class Client:
     """The user's engine. `program`: hpcbatch, where it is not on PATH; `name`: who submits (`shell:NAME`, as the command line)."""
 
     def __init__(self, program: str | None = None, name: str | None = None) -> None:
-        self._program = program
-        self._name = name or f"shell:{_client.user_name()}"
+        self.program = program
+        self.name = name or f"shell:{_client.user_name()}"
         self._engine = _client.connect(program)
+
+    def _with_engine(self, act: Callable[[_client.Client], _T]) -> _T:
+        try:
+            return act(self._engine)
+        except EngineAway:
+            # One that had no work may have ended itself.
+            self._engine = _client.connect(self.program)
+            return act(self._engine)
 
     def _ask(self, method: str, target: str, body: object = None) -> dict[str, Any]:
         try:
             return self._engine.request(method, target, body)
         except EngineAway:
-            # One that had no work may have ended itself.
-            self._engine = _client.connect(self._program)
+            self._engine = _client.connect(self.program)
             return self._engine.patiently(method, target, body)
 
     def submit(
         self,
-        command: Sequence[str] | None = None,
+        command: Sequence[str | Path] | None = None,
         *,
         tool: str | None = None,
         parameters: Mapping[str, object] | None = None,
         items: Iterable[Item] | None = None,
         columns: Sequence[str] | None = None,
-        array: str | None = None,
+        array: str | range | None = None,
         max_running: int | None = None,
         max_fails: int | None = None,
         cpus: float | None = None,
-        mem: str | int | None = None,
+        memory: str | int | None = None,
         disk: str | int | None = None,
         gpus: float | str | Mapping[str, Any] | None = None,
         gpu_memory: str | int | None = None,
         gpu_capability: str | float | None = None,
         one_of: Sequence[Mapping[str, Any]] | None = None,
-        time: str | float | None = None,
+        time: str | float | datetime.timedelta | None = None,
         site: str | None = None,
         not_sites: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -287,17 +379,22 @@ class Client:
         after_any: str | Submission | Iterable[str | Submission] = (),
         after_each: str | Submission | Iterable[str | Submission] = (),
         key: str | None = None,
+        mem: str | int | None = None,
     ) -> Submission:
         """Queues a command (or a tool), once or as an array, and returns when that is on disk.
 
         The arguments are the options of `hpcbatch submit` with their defaults: sizes in bytes or as "8G", times in seconds
-        or as "1h30m", `array` as "1-100:5". Items are texts, rows of `columns`, or mappings, and fill `{}`, `{2}` and
+        or as "1h30m" or a timedelta, `array` as "1-100:5" or range(1, 101, 5); `mem` is `memory`. Items are texts, rows of `columns`, or mappings, and fill `{}`, `{2}` and
         `{name}`. The same `key` again gives the same submission. Raises Refused."""
         if isinstance(command, (str, bytes)):
             raise Error(f"a command is a list of words: ['sh', '-c', {command!r}] where a shell is meant")
+        if command is not None and not isinstance(command, Sequence):
+            raise Error(f"a command is a list of words, in their order, not {command!r}")
         directory = os.getcwd()
-        if isinstance(items, (str, bytes)):
+        if isinstance(items, (str, bytes, Mapping)):
             raise Error(f"items is a list of them: [{items!r}] where one is meant")
+        if memory is not None and mem is not None:
+            raise Error("memory and mem are the same: say one of them")
         rows = None if items is None else [row_of(one) for one in items]
         own = _has_paths(rows or [])
         base = directory if cwd is None else _absolute(cwd, directory, own)
@@ -306,19 +403,19 @@ class Client:
             tool=tool,
             parameters=None if parameters is None else dict(parameters),
             items=rows,
-            columns=None if columns is None else list(columns),
-            array=array,
+            columns=_texts("columns", columns),
+            array=_range_of(array),
             max_running=max_running,
             max_failures=max_fails,
             cpus=cpus,
-            memory=mem,
+            memory=mem if memory is None else memory,
             disk=disk,
             gpus=_gpus_of(gpus, gpu_memory, gpu_capability),
             one_of=None if one_of is None else [dict(way) for way in one_of],
-            time=time,
+            time=_values.seconds_or_text(time),
             site=site,
-            not_sites=None if not_sites is None else list(not_sites),
-            tags=None if tags is None else list(tags),
+            not_sites=_texts("not_sites", not_sites),
+            tags=_texts("tags", tags),
             env=None if env is None else dict(env),
             directory=None if cwd is None else base,
             stdin=None if stdin is None else _absolute(stdin, base, own),
@@ -343,7 +440,7 @@ class Client:
             if named := _ids(ids):
                 task[word] = named
         body = _client.submit_of(
-            self._name, [task], key or f"once-{uuid.uuid4().hex}", directory, _client.handed_on(), _client.own_umask()
+            self.name, [task], key or f"once-{uuid.uuid4().hex}", directory, _client.handed_on(), _client.own_umask()
         )
         return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
 
@@ -365,11 +462,22 @@ class Client:
         )
         return counts, said["done"]
 
+    def _start_if_dead(self) -> bool:
+        if self._engine.home is None or not _client.has_died(self._engine.home):
+            return False
+        self._engine = _client.connect(self.program)
+        return True
+
+    def submission(self, number: str | int) -> Submission:
+        """One that was made before, by whomever of this user. Raises Refused for an unknown one."""
+        self._ask("GET", f"/v1/arrays/{number}")
+        return Submission(self, str(number))
+
     def wait(
         self,
         ids: str | Submission | Iterable[str | Submission],
         *,
-        timeout: float | None = None,
+        timeout: float | datetime.timedelta | None = None,
         check: bool = False,
         progress: bool | None = None,
     ) -> Counts:
@@ -377,28 +485,12 @@ class Client:
         where not all ended well. `progress`: shows how they stand, in a notebook unless it is False, on a terminal where
         it is True."""
         named = _ids(ids)
-        until = None if timeout is None else _time.monotonic() + timeout
-        away_since: float | None = None
+        waiting = _Waiting(self, named, timeout)
         bar = Bar(", ".join(named[:3]) + (", ..." if len(named) > 3 else ""), progress)
         try:
-            while True:
-                left = bar.patience(_LONGEST_WAIT)
-                if until is not None:
-                    left = min(left, max(0.0, until - _time.monotonic()))
-                try:
-                    counts, is_over = self._heard(named, left)
-                except EngineAway:
-                    away_since = _time.monotonic() if away_since is None else away_since
-                    self._bear_absence(away_since, until)
-                    continue
-                away_since = None
-                bar.show(counts.ended, counts.total, counts.words(), is_over)
-                if is_over:
-                    break
-                if until is not None and _time.monotonic() >= until:
-                    raise TimeoutError(
-                        f"{counts.total - counts.ended} of {counts.total} had not ended within {timeout} s"
-                    )
+            while not waiting.is_over:
+                counts = waiting.step(bar.patience(_LONGEST_WAIT))
+                bar.show(counts.ended, counts.total, counts.words(), waiting.is_over)
         finally:
             bar.close()
         if check and not counts.all_done:
@@ -407,18 +499,6 @@ class Client:
                 counts,
             )
         return counts
-
-    def _bear_absence(self, since: float, until: float | None) -> None:
-        """Of the engine: one that died is started again, one that was stopped is waited for."""
-        if self._engine.home is not None and _client.has_died(self._engine.home):
-            self._engine = _client.connect(self._program)
-            return
-        now = _time.monotonic()
-        if until is not None and now >= until:
-            raise TimeoutError("the engine is away, and was not back in time; the work is safe")
-        if now - since >= _LONGEST_ABSENCE:
-            raise EngineAway("the engine was stopped; once it is started again, so is the work")
-        _time.sleep(_AWAY_STEP)
 
     def task(self, number: str) -> Task:
         """One task, like 12 or 12.3. Raises Refused for an unknown one."""
@@ -448,14 +528,7 @@ class Client:
             whole = self._ask("GET", f"/v1/arrays/{task}")
             if whole["indices"] != "0":
                 return "".join(self.log(f"{task}.{index}", stream) for index in _indices(whole["indices"]))
-        pieces = []
-        offset = 0
-        while True:
-            piece = self._ask("GET", f"/v1/tasks/{task}/log?stream={stream}&offset={offset}")
-            pieces.append(piece["text"].encode() if "text" in piece else base64.b64decode(piece["base64"]))
-            if piece["end"] or piece["next"] == offset:
-                return b"".join(pieces).decode(errors="replace")
-            offset = piece["next"]
+        return self._with_engine(lambda engine: engine.log(task, stream)).decode(errors="replace")
 
     def explain(self, number: str) -> str:
         """Why it waits, or how it failed, in a few lines."""
@@ -482,7 +555,7 @@ class Client:
         failures: Iterable[str] = (),
         **needs: object,
     ) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`, `gpus`: with
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `memory`, `disk`, `time`, `gpus`: with
         these needs from now on."""
         body: dict[str, Any] = {"ids": _ids(ids)}
         if failed_only:
@@ -490,7 +563,10 @@ class Client:
         if only := list(failures):
             body["failures"] = only
         if needs:
-            body["needs"] = {"memory" if name == "mem" else name: value for name, value in needs.items()}
+            said = {"memory" if name == "mem" else name: value for name, value in needs.items()}
+            if "time" in said:
+                said["time"] = _values.seconds_or_text(said["time"])
+            body["needs"] = said
         return self._ask("POST", "/v1/tasks/retry", body)["tasks"]
 
     def submissions(self, limit: int = 20) -> list[dict[str, Any]]:

@@ -1,9 +1,15 @@
 """The package `hpcbatch` for Python does from a script what the command line does."""
 
+import asyncio
+import datetime
+import os
 import pathlib
+import pickle
 import re
+import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from engine_at_home import EngineAtHome, wait_until
@@ -63,6 +69,71 @@ def test_items_fill_commands_and_paths(client, tmp_path):
     after = client.submit(["true"], array="1-9:4", after_each=first)
     assert [task.id for task in after.tasks()] == [f"{after}.{i}" for i in (1, 5, 9)]
     after.wait(check=True)
+
+
+def test_what_is_submitted_can_be_pickled_and_found_again(client):
+    work = client.submit(
+        ["sh", "-c", "echo $HPCBATCH_TASK_INDEX"],
+        array=range(1, 9, 3),
+        memory="100M",
+        time=datetime.timedelta(minutes=2),
+    )
+    assert client.task(f"{work}.1").facts["needs"]["time"] == 120
+    again = pickle.loads(pickle.dumps(work))
+    assert again.id == work.id and again.wait(timeout=datetime.timedelta(seconds=60)).done == 3
+    assert client.submission(int(work.id)).log(7) == "7\n" and again.log() == "1\n4\n7\n"
+    with pytest.raises(hpcbatch.Refused, match="no task 9999"):
+        client.submission(9999)
+    work.retry(memory="120M", time=datetime.timedelta(minutes=3))
+
+
+def test_an_await_can_be_given_up(client):
+    async def wait_a_little():
+        await asyncio.wait_for(as_coroutine(client.submit(["sleep", "600"], memory="50M")), 0.5)
+
+    async def as_coroutine(work):
+        return await work
+
+    begin = time.monotonic()
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(wait_a_little())
+    assert time.monotonic() - begin < 30
+
+    async def wait_for_many():
+        works = [client.submit(["sleep", "1"], cpus=0.1, memory="20M") for _ in range(12)]
+        return await asyncio.gather(*(as_coroutine(work) for work in works))
+
+    assert all(counts.all_done for counts in asyncio.run(wait_for_many()))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"command": {"a": 1}},
+        {"command": {"true"}},
+        {"items": {"a": 1}},
+        {"tags": "gpu"},
+        {"not_sites": "far"},
+        {"columns": "ab", "items": [("a", "b")]},
+        {"memory": "1G", "mem": "1G"},
+        {"array": range(0)},
+        {"array": range(9, 1, -1)},
+    ],
+)
+def test_what_python_would_take_for_something_else_is_refused(client, wrong):
+    with pytest.raises(hpcbatch.Error, match="|".join(wrong)):
+        client.submit(**{"command": ["true"], **wrong})
+
+
+def test_the_package_is_the_program_too(client):
+    said = subprocess.run(
+        [sys.executable, "-m", "hpcbatch", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HPCBATCH_PROGRAM": client.program, "PYTHONPATH": str(HERE / "python")},
+    )
+    assert said.stdout.startswith("hpcbatch ")
 
 
 def test_what_goes_wrong_is_an_exception_with_its_sentence(client):

@@ -4,6 +4,7 @@ import base64
 import concurrent.futures
 import contextlib
 import functools
+import multiprocessing
 import os
 import pathlib
 import subprocess
@@ -253,6 +254,81 @@ def test_each_in_a_process_of_its_own(home):
 def test_an_initializer_that_fails_fails_the_calls(home):
     with hpcbatch.Executor(memory="100M", initializer=divmod, initargs=(1, 0)) as executor:
         assert "ZeroDivisionError" in str(executor.submit(abs, 1).exception())
+
+
+def test_no_limit_is_set_that_nobody_asked_for(home):
+    with hpcbatch.Executor() as executor:
+        future = executor.submit(abs, -1)
+        assert future.result() == 1
+        needs = home.show(future.task)["needs"]
+        assert "time" not in needs and needs == home.show(home.submit("--", "true"))["needs"]
+
+
+def closes_all(first, forks=False):
+    """`forks`: with a child that keeps them open."""
+    if forks and os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+    os.closerange(first, 256)
+    return first
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_call_that_closes_all_descriptors_ends(home, warm):
+    with hpcbatch.Executor(cpus=0.5, memory="200M", warm=warm) as executor:
+        for args in [(3,), (0,), (3, True)]:
+            try:
+                assert executor.submit(closes_all, *args).result(timeout=60) == args[0]
+            except hpcbatch.CallFailed as error:
+                assert warm and "its service died" in str(error)
+        assert executor.submit(abs, -1).result(timeout=60) == 1
+
+
+def add_to(shared, key):
+    shared[key] = os.getpid()
+    return len(shared)
+
+
+def test_objects_of_a_manager_can_be_used(home):
+    with multiprocessing.Manager() as manager, hpcbatch.Executor(cpus=0.5, memory="200M") as executor:
+        shared = manager.dict()
+        assert [executor.submit(add_to, shared, key).result(timeout=60) for key in range(3)] == [1, 2, 3]
+        assert sorted(shared) == [0, 1, 2]
+
+
+def say(number):
+    print("call", number, "\u00fc" * number)
+    sys.stderr.write(f"wrong {number}\n")
+
+
+def test_each_call_has_a_log_of_its_own(executor):
+    for _ in range(40):  # quick calls share a task once they are known to be
+        assert executor.submit(say, 0).result() is None
+    futures = [executor.submit(say, number) for number in range(300)]
+    concurrent.futures.wait(futures, timeout=120)
+    assert len({future.task for future in futures}) < 300, "some share a task"
+    assert [future.log() for future in futures] == [f"call {i} {chr(252) * i}\n" for i in range(300)]
+    assert futures[7].log("stderr") == "wrong 7\n"
+
+
+def test_what_waits_is_cancelled_by_one_request_at_the_end(home, monkeypatch):
+    asked = []
+    request = hpcbatch.client.Client.request
+
+    def counted(self, method, target, *args, **options):
+        asked.append(target)
+        return request(self, method, target, *args, **options)
+
+    gate = home.directory / "gate"
+    executor = hpcbatch.Executor(cpus=os.cpu_count(), memory="100M")
+    running = executor.submit(os.system, f"until [ -e {gate} ] || [ ! -e {home.directory} ]; do sleep 0.05; done")
+    wait_until(running.running)
+    futures = [executor.submit(abs, -1) for _ in range(2000)]
+    monkeypatch.setattr(hpcbatch.client.Client, "request", counted)
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert all(future.cancelled() for future in futures) and asked.count("/v1/tasks/cancel") == 1, asked
+    gate.touch()
+    assert running.result(timeout=60) == 0
 
 
 def test_what_makes_no_sense_is_refused(home):

@@ -87,6 +87,38 @@ def test_joblib(home, python):
     ]
 
 
+def test_joblib_writes_large_arrays_once_and_maps_them(home, python):
+    said = script(
+        home,
+        python,
+        """
+        import glob, numpy, joblib, hpcbatch.arrays, hpcbatch.joblib
+        def total(array, row):
+            return float(array[row].sum()), type(array).__name__, array.flags.writeable
+        def of(calls):
+            return joblib.Parallel()(joblib.delayed(total)(array, row) for array, row in calls)
+        if __name__ == "__main__":
+            whole = numpy.random.default_rng(1).random((200, 20_000))
+            file = numpy.memmap("numbers", dtype="f8", mode="w+", shape=(100, 1000))
+            file[:] = numpy.arange(100_000).reshape(100, 1000)
+            expected = [float(row.sum()) for row in whole]
+            with joblib.parallel_config(backend="hpcbatch", n_jobs=-1, cpus=0.5, memory="200M"):
+                seen = of((whole, row) for row in range(200))
+                print([one[0] for one in seen] == expected, seen[0][1:])
+                # Slices that are gone before they are used, and of a file.
+                print([one[0] for one in of((whole[row : row + 10] * 2, 0) for row in range(50))] == [2 * one for one in expected[:50]])
+                print([one[0] for one in of((file[row : row + 40 : 2], 1) for row in range(50))] == [float(file[row + 2].sum()) for row in range(50)])
+                with joblib.parallel_config(backend="hpcbatch", n_jobs=-1, cpus=0.5, memory="200M", max_nbytes=None):
+                    print(of([(whole[:10], 3)])[0][1:])
+                # A site that does not see the files.
+                hpcbatch.arrays.numpy.save = lambda *args, **options: None
+                print(of([(whole.copy(), 5)])[0] == (expected[5], "ndarray", True))
+            print(glob.glob("home/calls/*"))
+        """,
+    )
+    assert said.splitlines() == ["True ('memmap', False)", "True", "True", "('ndarray', True)", "True", "[]"]
+
+
 CLUSTER = """
     import os, signal, time, warnings, dask
     from dask.distributed import Client, get_worker
@@ -177,7 +209,8 @@ def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
     assert [
         word in line
         for word, line in zip(
-            ["share 1 cores", "too little", "no duration", "how much memory", "'colour'", "True", "account, queue"], lines
+            ["share 1 cores", "too little", "no duration", "how much memory", "'colour'", "True", "account, queue"],
+            lines,
         )
     ] == [True] * 7, said
 

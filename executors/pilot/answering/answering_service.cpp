@@ -83,10 +83,10 @@ std::map<std::string, std::string> variables_of(const std::string& devices) {
   return variables;
 }
 
-Fd ending_signals() {
+Fd descriptor_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);
+  for (const int number : signals) sigaddset(&set, number);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
@@ -96,12 +96,14 @@ Fd ending_signals() {
 AnsweringService::AnsweringService(AnsweringOptions options, Fd control)
     : options_(std::move(options)),
       control_(std::move(control)),
-      ends_(ending_signals()),
+      ends_(descriptor_of({SIGTERM, SIGINT, SIGHUP})),
+      children_(descriptor_of({SIGCHLD})),
       desk_(options_.terms, clock_now()),
       measure_at_(clock_now() + kMeasureWorkers) {
   ::fcntl(control_.get(), F_SETFL, O_NONBLOCK);
   loop_.watch(control_.get(), EPOLLIN, [this](std::uint32_t) { hear_pilot(); });
   loop_.watch(ends_.get(), EPOLLIN, [this](std::uint32_t) { exit_ = 0; });
+  loop_.watch(children_.get(), EPOLLIN, [this](std::uint32_t) { look_for_ended_workers(); });
 }
 
 AnsweringService::~AnsweringService() = default;
@@ -267,6 +269,22 @@ void AnsweringService::hear_worker(AnswerDesk::Worker id, const std::string& lin
     }
   } visitor{*this, id, now};
   std::visit(visitor, read_word(line));
+}
+
+/// What a call has forked may hold the socket of a worker that is gone.
+void AnsweringService::look_for_ended_workers() {
+  signalfd_siginfo signal{};
+  while (::read(children_.get(), &signal, sizeof signal) > 0) {
+  }
+  std::vector<AnswerDesk::Worker> all;
+  all.reserve(workers_.size());
+  for (const auto& [id, worker] : workers_) all.push_back(id);
+  for (const AnswerDesk::Worker id : all) {
+    for (auto at = workers_.find(id); at != workers_.end() && at->second.process->has_ended();
+         at = workers_.find(id)) {
+      if (!at->second.process->read()) worker_closed(id);
+    }
+  }
 }
 
 void AnsweringService::worker_closed(AnswerDesk::Worker id) {

@@ -59,6 +59,7 @@ class AnsweringService {
   void close_stub(AnswerDesk::Request id);
 
   void hear_worker(AnswerDesk::Worker id, const std::string& line);
+  void look_for_ended_workers();
   void worker_closed(AnswerDesk::Worker id);
   void worker_says(AnswerDesk::Worker id, const WorkerOutput& output);
   void worker_says(AnswerDesk::Worker id, const WorkerAnswer& answer);
@@ -74,7 +75,8 @@ class AnsweringService {
   AnsweringOptions options_;
   Loop loop_;
   Fd control_;
-  Fd ends_;  // signals that end it
+  Fd ends_;      // signals that end it
+  Fd children_;  // signals that a child has ended
   AnswerDesk desk_;
   AnswerDesk::Request next_request_{1};
   std::map<AnswerDesk::Request, Asked> asked_;

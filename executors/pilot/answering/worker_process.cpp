@@ -85,10 +85,16 @@ void WorkerProcess::pause(bool is_paused) {
   listen();
 }
 
-void WorkerProcess::read() {
+bool WorkerProcess::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid_;
+}
+
+bool WorkerProcess::read() {
   std::string piece(kPieceOfWords, '\0');
   const ssize_t count = ::recv(socket_.get(), piece.data(), piece.size(), 0);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   const std::size_t before = incoming_.size();
   if (count > 0) incoming_.append(piece, 0, static_cast<std::size_t>(count));
   if (count <= 0 ||
@@ -97,7 +103,8 @@ void WorkerProcess::read() {
     loop_.forget(socket_.get());
     // It may end this worker.
     const auto closed = callbacks_.closed;
-    return closed();
+    closed();
+    return true;
   }
   std::vector<std::string> lines;
   std::size_t begin = 0;
@@ -110,6 +117,7 @@ void WorkerProcess::read() {
   // What is called may end this worker.
   const auto tell = callbacks_.line;
   for (const std::string& line : lines) tell(line);
+  return true;
 }
 
 void WorkerProcess::send(const std::string& line) {

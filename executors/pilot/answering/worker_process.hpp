@@ -46,10 +46,13 @@ class WorkerProcess {
   WorkerUse use() const;
   /// Kills it and waits for it; how it ended.
   std::string end();
+  /// Whether its process has ended; its socket may be held open by what it has forked.
+  bool has_ended() const;
+  /// A piece of what it has said; false: there is none yet.  May call `closed`.
+  bool read();
 
  private:
   void ready(std::uint32_t events);
-  void read();
   void write();
   void listen();
 
