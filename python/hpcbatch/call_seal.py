@@ -4,10 +4,16 @@ What has no such sum is not unpickled: reading a pickle is running a program. Th
 `/proc` shows to its user alone.  Python 3.8 or later; beside call_worker.py.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import os
 import struct
+
+TYPE_CHECKING = False  # a worker does not wait for `typing`
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 # The variables of a task: the executor's key, its calls (their number, and base64 or nothing: then they are in the input
 # `calls`), and what each worker is to be prepared for.
@@ -23,21 +29,21 @@ class Broken(Exception):
     """It is not what who knows the key has written."""
 
 
-def new_key():
+def new_key() -> str:
     return os.urandom(32).hex()
 
 
-def _sum(key, what, data):
+def _sum(key: str, what: str, data: bytes) -> bytes:
     return hmac.new(bytes.fromhex(key), what.encode() + b"\0" + data, hashlib.sha256).digest()
 
 
-def sealed(key, what, data):
+def sealed(key: str, what: str, data: bytes) -> bytes:
     """`data` with its sums before it. `what`: of what it is; another's place it cannot take."""
     size = _SIZE.pack(_MARK, len(data))
     return size + _sum(key, "size of " + what, size) + _sum(key, what, data) + data
 
 
-def opened(key, what, file):
+def opened(key: str, what: str, file: BinaryIO) -> bytes:
     """The data; `file`: open, in binary. Of one that others have made large no more is read than its head. Raises Broken or OSError."""
     head = file.read(HEAD)
     if len(head) < HEAD:

@@ -11,6 +11,8 @@ for a sealed pickled list of (seconds, pickled (is_good, value, traceback), {str
 where they could not be made or told.
 """
 
+from __future__ import annotations
+
 import base64
 import contextlib
 import functools
@@ -23,25 +25,35 @@ import time
 import traceback
 from multiprocessing import process
 
-# Beside this file; what is called may have modules of these names.
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from call_seal import CALLS, KEY, PREPARATION, opened, sealed  # noqa: E402
-from regular_file import open_regular  # noqa: E402
+TYPE_CHECKING = False  # a worker does not wait for `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-sys.path.pop(0)
+    from .answer_service import Request
+    from .call_seal import CALLS, KEY, PREPARATION, opened, sealed
+    from .regular_file import open_regular
+else:
+    # Beside this file; what is called may have modules of these names.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from call_seal import CALLS, KEY, PREPARATION, opened, sealed
+    from regular_file import open_regular
+
+    sys.path.pop(0)
 
 # None of what is called is to hand them on.
 given = {name: os.environ.pop(name, "") for name in (KEY, CALLS, PREPARATION)}
 
 
-def calls_in(key, number, word, directory):
+def calls_in(key: str, number: str, word: str, directory: str) -> list[bytes]:
     # What is staged in is a link.
     file = io.BytesIO(base64.b64decode(word)) if word else open_regular(os.path.join(directory, "calls"), follow=True)
     with file:
-        return pickle.loads(opened(key, f"calls {number}", file))
+        calls: list[bytes] = pickle.loads(opened(key, f"calls {number}", file))
+        return calls
 
 
-def write_results(path, data):
+def write_results(path: str, data: bytes) -> None:
     """In place of what a call may have put there."""
     made, name = tempfile.mkstemp(dir=os.path.dirname(path))
     with os.fdopen(made, "wb") as file:
@@ -50,7 +62,7 @@ def write_results(path, data):
 
 
 @functools.lru_cache(maxsize=None)
-def prepare(preparation):
+def prepare(preparation: str) -> tuple[Callable[..., bytes], str]:
     """Makes this process one that can take the calls of who made the preparation: what pickles their results, and where they run."""
     said = pickle.loads(base64.b64decode(preparation))
     sys.path[:] = said["path"]
@@ -62,12 +74,12 @@ def prepare(preparation):
         from multiprocessing import spawn
 
         # So that what __main__ does when it is imported is no executor again: it would wait for workers that wait for it.
-        process.current_process()._inheriting = True
+        setattr(process.current_process(), "_inheriting", True)
         spawn.prepare(said["main"])
-        process.current_process()._inheriting = False
-    dumps = pickle.dumps
+        setattr(process.current_process(), "_inheriting", False)
+    dumps: Callable[..., bytes] = pickle.dumps
     if said["by_value"]:
-        import cloudpickle
+        import cloudpickle  # type: ignore[import,unused-ignore]  # it has no types
 
         dumps = cloudpickle.dumps
     with contextlib.suppress(FileNotFoundError):  # a site may not see it
@@ -78,12 +90,12 @@ def prepare(preparation):
     return dumps, said["directory"]
 
 
-def read_back(pickled, answer):
+def read_back(pickled: bytes, answer: tuple[bool, Any, str | None]) -> bytes:
     """An exception that is made from other arguments than it is given cannot be read where it goes: then its text goes instead."""
     try:
         if isinstance(pickle.loads(pickled)[1], BaseException):
             return pickled
-        why = "it comes back as something else"
+        why: object = "it comes back as something else"
     except BaseException as error:
         why = error
     raised = answer[1]
@@ -91,7 +103,7 @@ def read_back(pickled, answer):
     return pickle.dumps((False, pickle.UnpicklingError(text), answer[2]), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def result_of(call, dumps):
+def result_of(call: bytes, dumps: Callable[..., bytes]) -> bytes:
     """Pickled, whatever happens."""
     try:
         try:
@@ -100,7 +112,7 @@ def result_of(call, dumps):
             raise pickle.UnpicklingError(
                 f"what is called is not to be found where it runs ({error}); with cloudpickle installed, what __main__ defines goes along"
             ) from error
-        answer = (True, function(*args, **kwargs), None)
+        answer: tuple[bool, Any, str | None] = (True, function(*args, **kwargs), None)
     except BaseException as error:
         text = traceback.format_exc()
         error.__traceback__ = None
@@ -114,13 +126,13 @@ def result_of(call, dumps):
         return pickle.dumps((False, refusal, answer[2] or traceback.format_exc()), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def told():
+def told() -> dict[str, int]:
     """Bytes that the request has printed so far, by stream; nothing where the task has this process to itself."""
     streams = {"stdout": sys.stdout, "stderr": sys.stderr}
     return {name: stream.told for name, stream in streams.items() if hasattr(stream, "told")}
 
 
-def run(variables, own_directory, results):
+def run(variables: Mapping[str, str], own_directory: str, results: str) -> None:
     dumps, directory = prepare(variables[PREPARATION])
     key = variables[KEY]
     number, _, word = variables[CALLS].partition(" ")
@@ -136,7 +148,7 @@ def run(variables, own_directory, results):
     write_results(os.path.join(own_directory, results), sealed(key, f"results {number}", data))
 
 
-def answer(_, request):
+def answer(_: object, request: Request) -> None:
     variables = {**given, **{name: request.env.pop(name) for name in given if name in request.env}}
     own = {name: os.environ.get(name) for name in request.env}
     os.environ.update(request.env)
@@ -150,14 +162,18 @@ def answer(_, request):
                 os.environ[name] = value
 
 
-def main():
+def main() -> None:
     if len(sys.argv) != 2 or not given[PREPARATION]:
         sys.exit("call_worker.py: it is started by hpcbatch.Executor")
     if sys.argv[1] == "--serve":
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        import answer_service
+        if not TYPE_CHECKING:
+            import answer_service
+        else:
+            from . import answer_service
 
-        return answer_service.serve(lambda: prepare(given[PREPARATION]), answer)
+        answer_service.serve(lambda: prepare(given[PREPARATION]), answer)
+        return
     run(given, os.getcwd(), sys.argv[1])
 
 

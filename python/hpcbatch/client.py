@@ -3,6 +3,8 @@
 One `Client` may be used by several threads; each has a connection of its own.
 """
 
+from __future__ import annotations
+
 import base64
 import http.client
 import json
@@ -14,6 +16,8 @@ import subprocess
 import threading
 import time
 import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 # Of a shell, or given to each task by its pilot: without them a user's submits share one stored environment.
 _NOT_HANDED_ON = frozenset(
@@ -39,7 +43,7 @@ class EngineAway(Error):
     """No engine answers, or the one that does takes nothing now: the same again later may go well."""
 
 
-def _encoded(body):
+def _encoded(body: object) -> bytes:
     """As bytes.  Names of files that are no UTF-8 are texts with surrogates in Python (PEP 383), and go as they are."""
     try:
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
@@ -54,15 +58,15 @@ def _encoded(body):
 class Refused(Error):
     """The engine refused the request; nothing was done.  `status`: 400, 404, 409 or 503."""
 
-    def __init__(self, status, text):
+    def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return type(self), (self.status, str(self))
 
 
-def user_name():
+def user_name() -> str:
     """As the command line calls who submits: by the uid, as cron sets no USER; of one who is in no list of users by that."""
     import pwd
 
@@ -73,7 +77,7 @@ def user_name():
     return listed or os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
-def socket_path(environment=os.environ):
+def socket_path(environment: Mapping[str, str] = os.environ) -> str:
     """Where the user's engine listens."""
     home = environment.get("HPCBATCH_HOME")
     if home:
@@ -87,7 +91,7 @@ def socket_path(environment=os.environ):
     return os.path.join(state, "hpcbatch", "socket")
 
 
-def _installed_beside():
+def _installed_beside() -> str | None:
     """Of the version of this package: a notebook's Python is often none whose folder of programs is on PATH."""
     import sysconfig
 
@@ -98,7 +102,7 @@ def _installed_beside():
     return None
 
 
-def find_program(named=None):
+def find_program(named: str | None = None) -> str:
     """The program `hpcbatch`: `named`, else HPCBATCH_PROGRAM, else installed with this package, else on PATH.  Raises Error."""
     program = named or os.environ.get("HPCBATCH_PROGRAM") or _installed_beside() or "hpcbatch"
     path = shutil.which(program)
@@ -107,7 +111,7 @@ def find_program(named=None):
     return path
 
 
-def handed_on(environment=os.environ):
+def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The caller's environment as tasks are to have it."""
     is_task = "HPCBATCH_TASK_ID" in environment
     in_slurm = "SLURM_JOB_ID" in environment
@@ -127,7 +131,7 @@ def handed_on(environment=os.environ):
     return kept
 
 
-def own_umask():
+def own_umask() -> int | None:
     """As tasks are to have it; None where the kernel does not say.  Read, not set and set back: other threads make files."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         for line in status:
@@ -136,20 +140,28 @@ def own_umask():
     return None
 
 
-def _ids_or_error(answer):
+def _ids_or_error(answer: Mapping[str, Any]) -> list[str] | Error:
     if "ids" in answer:
-        return answer["ids"]
+        ids: list[str] = answer["ids"]
+        return ids
     return EngineAway(answer["error"]) if answer["status"] == 503 else Refused(answer["status"], answer["error"])
 
 
-def _release(version):
+def _release(version: str) -> tuple[int, ...]:
     """Its first two numbers, to compare."""
     return tuple(int(number) for number in version.split(".")[:2] if number.isdigit())
 
 
-def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
+def submit_of(
+    client: str,
+    tasks: Sequence[Mapping[str, Any]],
+    key: str,
+    directory: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    umask: int | None = None,
+) -> dict[str, Any]:
     """A submit as the engine reads it (docs/api.md, "A submit")."""
-    body = {"client": client, "key": key, "tasks": tasks}
+    body: dict[str, Any] = {"client": client, "key": key, "tasks": tasks}
     if directory is not None:
         body["directory"] = directory
     if environment is not None:
@@ -163,11 +175,11 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket, whose path may be longer than an address holds. `connect` raises OSError, and Error where another user
     listens."""
 
-    def __init__(self, path, timeout):
+    def __init__(self, path: str, timeout: float) -> None:
         super().__init__("engine", timeout=timeout)
         self._path = path
 
-    def connect(self):
+    def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         path = self._path
@@ -190,33 +202,34 @@ class UnixConnection(http.client.HTTPConnection):
 class _OfThread(threading.local):
     """A thread's connection. A process that was forked has its own: on one they would hear each other's answers."""
 
-    def __init__(self):
-        self._owner, self._connection = os.getpid(), None
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._connection: UnixConnection | None = None
 
     @property
-    def connection(self):
+    def connection(self) -> UnixConnection | None:
         if self._owner != os.getpid():
             self.connection = None
         return self._connection
 
     @connection.setter
-    def connection(self, connection):
+    def connection(self, connection: UnixConnection | None) -> None:
         self._owner, self._connection = os.getpid(), connection
 
 
 class Client:
     """`timeout`: seconds for an answer to a request that does not wait for anything by itself."""
 
-    def __init__(self, path=None, timeout=60.0):
+    def __init__(self, path: str | None = None, timeout: float = 60.0) -> None:
         self.path = path or socket_path()
         self._timeout = timeout
         self._local = _OfThread()
-        self._waiting = set()  # connections that wait for an answer
-        self.home = None  # the engine's state directory, once it has said so
-        self._of_age = None  # what is said of an engine that is older than this package
+        self._waiting: set[UnixConnection] = set()  # connections that wait for an answer
+        self.home: str | None = None  # the engine's state directory, once it has said so
+        self._of_age: str | None = None  # what is said of an engine that is older than this package
         self._interrupted = False
 
-    def interrupt(self):
+    def interrupt(self) -> None:
         """From any thread: ends all requests that wait for something, now and from now on, by EngineAway."""
         self._interrupted = True
         for connection in list(self._waiting):
@@ -225,18 +238,18 @@ class Client:
             except (OSError, AttributeError):
                 pass
 
-    def request(self, method, target, body=None, waits=0.0):
+    def request(self, method: str, target: str, body: object = None, waits: float = 0.0) -> dict[str, Any]:
         """The answer as a dict.  `waits`: seconds that the engine may take its time.  Raises EngineAway or Refused.
 
         A connection that was idle and is gone is made anew once; whatever is sent twice by that must bear it: a submit
         does by its key."""
         data = None if body is None else _encoded(body)
         headers = {} if data is None else {"Content-Type": "application/json"}
-        for is_last in (False, True):
-            connection = getattr(self._local, "connection", None)
-            is_new = connection is None
-            if is_new:
-                connection = UnixConnection(self.path, self._timeout)
+        is_last = False
+        while True:
+            kept = self._local.connection
+            is_new = kept is None
+            connection = UnixConnection(self.path, self._timeout) if kept is None else kept
             try:
                 if is_new:
                     connection.connect()
@@ -257,6 +270,7 @@ class Client:
                 if is_new or is_last or (waits > 0 and self._interrupted):
                     why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                     raise EngineAway(f"cannot reach the engine at {self.path}: {why}") from error
+                is_last = True
                 continue
             except BaseException:
                 # Interrupted: what is left of the answer must not be read as another's.
@@ -267,15 +281,15 @@ class Client:
                 self._waiting.discard(connection)
             self._local.connection = None if answer.will_close else connection
             try:
-                value = json.loads(text)
+                value: dict[str, Any] = json.loads(text)
             except ValueError:
                 value = {"error": f"the engine at {self.path} gave an answer that is no JSON"}
             if answer.status != 200:
-                text = str(value.get("error", f"status {answer.status}"))
-                raise Refused(answer.status, text + (self._said_of_age() if answer.status in (400, 404) else ""))
+                said = str(value.get("error", f"status {answer.status}"))
+                raise Refused(answer.status, said + (self._said_of_age() if answer.status in (400, 404) else ""))
             return value
 
-    def _said_of_age(self):
+    def _said_of_age(self) -> str:
         """What an engine does not know may be newer than it is."""
         if self._of_age is None:
             self._of_age = ""
@@ -292,26 +306,36 @@ class Client:
                 )
         return self._of_age
 
-    def get(self, target, waits=0.0, **query):
-        query = {name: value for name, value in query.items() if value is not None}
-        return self.request("GET", target + ("?" + urllib.parse.urlencode(query) if query else ""), waits=waits)
+    def get(self, target: str, waits: float = 0.0, **query: str | float | None) -> dict[str, Any]:
+        said = {name: value for name, value in query.items() if value is not None}
+        return self.request("GET", target + ("?" + urllib.parse.urlencode(said) if said else ""), waits=waits)
 
-    def post(self, target, body):
+    def post(self, target: str, body: object) -> dict[str, Any]:
         return self.request("POST", target, body)
 
-    def submit(self, client, tasks, key, directory=None, environment=None, umask=None):
+    def submit(
+        self,
+        client: str,
+        tasks: Sequence[Mapping[str, Any]],
+        key: str,
+        directory: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        umask: int | None = None,
+    ) -> list[str]:
         """Queues `tasks` (docs/api.md, "A submit") and gives their ids, once they are on disk.
 
         The same key with the same tasks again gives the same ids, so that a submit whose answer was lost is sent again
         here, for as long as a restart of the engine takes."""
-        return self.patiently("POST", "/v1/tasks", submit_of(client, tasks, key, directory, environment, umask))["ids"]
+        body = submit_of(client, tasks, key, directory, environment, umask)
+        ids: list[str] = self.patiently("POST", "/v1/tasks", body)["ids"]
+        return ids
 
-    def submit_many(self, submits):
+    def submit_many(self, submits: Sequence[Mapping[str, Any]]) -> list[list[str] | Error]:
         """Queues many submits (`submit_of`) in one message.  For each, in their order: its ids, or the error that it met."""
         answers = self.patiently("POST", "/v1/submits", {"submits": submits})["answers"]
         return [_ids_or_error(answer) for answer in answers]
 
-    def patiently(self, method, target, body=None, patience=60.0):
+    def patiently(self, method: str, target: str, body: object = None, patience: float = 60.0) -> dict[str, Any]:
         """A request that may be sent twice, again while the engine is away or says "not now"; for so many seconds."""
         until = time.monotonic() + patience
         pause = 0.02
@@ -329,15 +353,17 @@ class Client:
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
-    def cancel(self, ids, patience=5.0):
+    def cancel(self, ids: Iterable[str], patience: float = 5.0) -> int:
         """How many tasks it changed."""
-        return self.patiently("POST", "/v1/tasks/cancel", {"ids": list(ids)}, patience)["tasks"] if ids else 0
+        named = list(ids)
+        return int(self.patiently("POST", "/v1/tasks/cancel", {"ids": named}, patience)["tasks"]) if named else 0
 
-    def waiting(self, client):
+    def waiting(self, client: str) -> list[str]:
         """Ids of that client's tasks that have not started."""
-        found = []
+        found: list[str] = []
         for state in ("waiting", "held"):
-            page, before = None, None
+            page: list[str] | None = None
+            before: str | None = None
             while page is None or len(page) == _PAGE:
                 page = [
                     task["id"]
@@ -347,17 +373,18 @@ class Client:
                 before = page[-1] if page else None
         return found
 
-    def ids_of_key(self, client, key, patience=60.0):
+    def ids_of_key(self, client: str, key: str, patience: float = 60.0) -> list[str]:
         """What a submit with that key was given; empty where none was taken."""
         try:
             query = urllib.parse.urlencode({"client": client, "key": key})
-            return self.patiently("GET", "/v1/keys?" + query, None, patience)["ids"]
+            ids: list[str] = self.patiently("GET", "/v1/keys?" + query, None, patience)["ids"]
+            return ids
         except Refused as refusal:
             if refusal.status != 404:
                 raise
             return []
 
-    def task(self, number, patience=60.0):
+    def task(self, number: str, patience: float = 60.0) -> dict[str, Any] | None:
         """One task in full; None for one that is unknown."""
         try:
             return self.patiently("GET", f"/v1/tasks/{number}", None, patience)
@@ -366,16 +393,16 @@ class Client:
                 raise
             return None
 
-    def events(self, client, after, wait):
+    def events(self, client: str, after: str | int | None, wait: float) -> tuple[list[dict[str, Any]], str | int, bool]:
         """`(events, cursor, pruned)`: what ended after the cursor; waits up to `wait` seconds for the first.
 
         `pruned`: the history does not reach back to the cursor."""
         answer = self.get("/v1/events", waits=wait, client=client, after=after, wait=wait)
         return answer["events"], answer["cursor"], answer["pruned"]
 
-    def log(self, task, stream="stdout", begin=0, end=None):
+    def log(self, task: str, stream: str = "stdout", begin: int = 0, end: int | None = None) -> bytes:
         """What a task has printed so far, as bytes, or those from `begin` up to `end` of it."""
-        pieces = []
+        pieces: list[bytes] = []
         while end is None or begin < end:
             piece = self.patiently("GET", f"/v1/tasks/{task}/log?stream={stream}&offset={begin}")
             text = piece["text"].encode() if "text" in piece else base64.b64decode(piece["base64"])
@@ -385,15 +412,15 @@ class Client:
             begin = piece["next"]
         return b"".join(pieces)
 
-    def log_end(self, task, stream="stderr", most=2000):
+    def log_end(self, task: str, stream: str = "stderr", most: int = 2000) -> str:
         """The last bytes of what an ended task printed, as text."""
         shown = self.get(f"/v1/tasks/{task}/log", stream=stream, tail=most)
         if "text" in shown:
-            return shown["text"]
+            return str(shown["text"])
         return base64.b64decode(shown.get("base64", "")).decode(errors="replace")
 
 
-def has_died(home):
+def has_died(home: str) -> bool:
     """Whether the engine of that state directory ended without a word: one that was stopped has emptied its lock file."""
     try:
         with open(os.path.join(home, "engine.lock"), encoding="utf-8", errors="replace") as lock:
@@ -410,7 +437,7 @@ def has_died(home):
     return fields[0] in "ZX" or fields[19] != said.get("start")
 
 
-def connect(program=None, start=True):
+def connect(program: str | None = None, start: bool = True) -> Client:
     """A client of the user's engine, which is started where none runs.  Raises Error with the one sentence to show."""
     client = Client()
     try:

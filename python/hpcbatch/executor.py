@@ -67,7 +67,7 @@ os.register_at_fork(after_in_child=_program.renew)
 def value_pickler() -> Any:
     """What pickles functions that a worker cannot import, or None."""
     try:
-        import cloudpickle
+        import cloudpickle  # type: ignore[import,unused-ignore]  # it has no types
     except ImportError:
         return None
     return cloudpickle

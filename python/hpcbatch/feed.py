@@ -3,10 +3,16 @@
 An engine that is away is waited for; what ended meanwhile is on its disk.
 """
 
+from __future__ import annotations
+
 import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from . import client as engine
+
+_Entry = TypeVar("_Entry")
 
 # How long the engine may hold an answer that has nothing to tell.
 _WAIT_S = 20.0
@@ -18,51 +24,58 @@ _PATIENCE_S = 1.0
 _AWAY_S = 3.0
 
 
-class Feed:
+class Feed(Generic[_Entry]):
     """Of the tasks of one client name.  `ended(entry, number, event)` is called on the thread that calls `wait`, or on that of
     `watch` or `look` where a task ended before; once for each task.  `warn` takes a line for the user.  `revive` is called while
     no engine answers, and may raise client.Error.
 
     Any thread may call any method, but `wait` is one thread's."""
 
-    def __init__(self, client, name, ended, warn, revive):
+    def __init__(
+        self,
+        client: engine.Client,
+        name: str,
+        ended: Callable[[_Entry, str, Mapping[str, Any]], object],
+        warn: Callable[[str], object],
+        revive: Callable[[], object],
+    ) -> None:
         self._client = client
         self._name = name
         self._ended = ended
         self._warn = warn
         self._revive = revive
         self._lock = threading.Lock()
-        self._open = {}
-        self._early = {}  # ends of tasks that nobody watches yet
+        self._open: dict[str, _Entry] = {}
+        self._early: dict[str, Mapping[str, Any]] = {}  # ends of tasks that nobody watches yet
         self._keeps_early = 0
         self._stopping = False
         self._has_to_look = True
-        self._cursor = None
+        self._cursor: str | int | None = None
         self._gaps = 0
         self._heard = time.monotonic()
-        self._said = None  # the last warning, until all is well again
+        self._said: str | None = None  # the last warning, until all is well again
         self._here = threading.local()
 
-    def begin(self):
+    def begin(self) -> None:
         """From now on; for who has nothing to watch yet.  Raises client.Error; without it the first `wait` begins."""
         cursor = self._client.get("/v1/events", after="now")["cursor"]
         with self._lock:
             self._cursor = cursor
             self._has_to_look = False
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         """While tasks are being submitted, by this thread: what ends before it is watched is kept."""
         with self._lock:
             self._keeps_early += 1
             self._here.gaps = self._gaps
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._keeps_early -= 1
             if self._keeps_early == 0:
                 self._early.clear()
 
-    def watch(self, number, entry):
+    def watch(self, number: str, entry: _Entry) -> None:
         with self._lock:
             event = self._early.pop(number, None)
             if event is None:
@@ -72,16 +85,16 @@ class Feed:
                 return
         self._ended(entry, number, event)
 
-    def numbers(self):
+    def numbers(self) -> list[str]:
         with self._lock:
             return list(self._open)
 
-    def stop(self):
+    def stop(self) -> None:
         """`wait` returns at once, now and from now on."""
         self._stopping = True
         self._client.interrupt()
 
-    def wait(self, most=_WAIT_S):
+    def wait(self, most: float = _WAIT_S) -> None:
         """For the next ends, or `most` seconds."""
         if self._stopping:
             return
@@ -108,7 +121,7 @@ class Feed:
         if events:
             self._heard = time.monotonic()
 
-    def _doubt(self):
+    def _doubt(self) -> None:
         """What has ended and was not told, for whatever reason, is looked for: else it would be waited for for ever."""
         self._heard = time.monotonic()
         numbers = self.numbers()
@@ -123,7 +136,7 @@ class Feed:
                 raise
         self._look_at_all()
 
-    def tell(self, number, event):
+    def tell(self, number: str, event: Mapping[str, Any]) -> None:
         """A task has ended."""
         with self._lock:
             entry = self._open.pop(number, None)
@@ -133,7 +146,7 @@ class Feed:
                 return
         self._ended(entry, number, event)
 
-    def look(self, number):
+    def look(self, number: str) -> None:
         """Whether a task that is watched has ended already: for one that was submitted long ago.  Raises client.Error."""
         task = self._client.task(number, _PATIENCE_S)
         if task is None or task.get("client") != self._name:
@@ -149,7 +162,7 @@ class Feed:
         elif task["state"] in ("done", "failed", "cancelled"):
             self.tell(number, task)
 
-    def _look_at_all(self):
+    def _look_at_all(self) -> None:
         """Where the feed has a gap: what it told nobody is asked for, one by one."""
         cursor = self._client.get("/v1/events", after="now")["cursor"]
         with self._lock:
@@ -165,7 +178,7 @@ class Feed:
             raise
         self._cursor = cursor
 
-    def _wait_for_engine(self):
+    def _wait_for_engine(self) -> None:
         since = time.monotonic()
         while not self._stopping:
             try:
@@ -183,11 +196,11 @@ class Feed:
             self._pause(0.1)
         self._has_to_look = True
 
-    def _warn_once(self, line):
+    def _warn_once(self, line: str) -> None:
         if line != self._said:
             self._said = line
             self._warn(line)
 
-    def _pause(self, seconds):
+    def _pause(self, seconds: float) -> None:
         if not self._stopping:
             time.sleep(seconds)

@@ -13,6 +13,8 @@ What was loaded is looked at again from time to time; where a file of it has cha
 One thread only.  Python 3.8 or later.
 """
 
+from __future__ import annotations
+
 import array
 import atexit
 import ctypes
@@ -30,6 +32,13 @@ import time
 import types
 import weakref
 
+TYPE_CHECKING = False  # a service does not wait for `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, NoReturn
+
+    Facts = dict[str, tuple[int, int, int] | None]
+
 _LOOK_EVERY_S = 5.0
 _SIGN_EVERY_S = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -45,14 +54,15 @@ class _CannotEnter(Exception):
 class Request:
     """What a process is to be.  `environment` is in bytes; `umask`, `open_files` None and `cpus` empty: as the service."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         fields = data.split(b"\0")
         if fields[0] != b"hpcbatch-request 1":
             raise ValueError("a request of another version")
         self.directory = fields[1]
         self.umask = int(fields[2], 8) if fields[2] else None
         self.cpus = {int(cpu) for cpu in fields[3].split(b",")} if fields[3] else set()
-        self.open_files = tuple(int(limit) for limit in fields[4].split()) if fields[4] else None
+        limits = [int(limit) for limit in fields[4].split()]
+        self.open_files = (limits[0], limits[1]) if limits else None
         count = int(fields[5])
         self.argv = [os.fsdecode(word) for word in fields[6 : 6 + count]]
         lines = (line.partition(b"=") for line in fields[6 + count : -1])
@@ -61,7 +71,7 @@ class Request:
         self.threads = int(threads) if threads.isdigit() else 1
 
 
-def _loaded_files():
+def _loaded_files() -> Facts:
     """Files that decide what an import gives, each with what tells that it has changed, and the folders into which packages
     are installed."""
     paths = {path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")}
@@ -69,7 +79,7 @@ def _loaded_files():
         path = getattr(module, "__dict__", {}).get("__file__")
         if isinstance(path, str):
             paths.add(path)
-    facts = {}
+    facts: Facts = {}
     for path in paths:
         try:
             info = os.stat(path)
@@ -80,7 +90,7 @@ def _loaded_files():
     return facts
 
 
-def _receive(control):
+def _receive(control: socket.socket) -> list[int] | None:
     """One request's descriptors; None at the end."""
     descriptors = array.array("i")
     room = socket.CMSG_SPACE(8 * descriptors.itemsize)
@@ -93,8 +103,8 @@ def _receive(control):
     return list(descriptors)
 
 
-def _read_all(descriptor):
-    pieces = []
+def _read_all(descriptor: int) -> bytes:
+    pieces: list[bytes] = []
     while True:
         piece = os.read(descriptor, 1 << 20)
         if not piece:
@@ -102,9 +112,9 @@ def _read_all(descriptor):
         pieces.append(piece)
 
 
-def _set_threads(count):
+def _set_threads(count: int) -> None:
     """Tells libraries that are loaded already how many threads they may use."""
-    names = {}
+    names: dict[str, str] = {}
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]
@@ -136,11 +146,11 @@ def _set_threads(count):
 class _Signs:
     """Finds no module, but is asked before each import: so the pilot hears that a start that takes long goes on."""
 
-    def __init__(self, control):
+    def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._next = time.monotonic() + _SIGN_EVERY_S
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _SIGN_EVERY_S
             try:
@@ -156,40 +166,47 @@ class _AtExit:
     A task's process does what any Python does that has imported them: libraries crash at their end where that is left out.  It does
     not do what is tied to one object, such as a folder that the service has made for all: that is the service's."""
 
-    def __init__(self):
-        self._kept = []
-        self._register, self._unregister = atexit.register, atexit.unregister
-        atexit.register, atexit.unregister = self._note, self._drop
+    def __init__(self) -> None:
+        self._kept: list[Callable[..., object]] = []
+        self._register: Callable[..., Any] = atexit.register
+        self._unregister: Callable[..., object] = atexit.unregister
+        self._put(self._note, self._drop)
 
-    def _note(self, function, *args, **kwargs):
+    @staticmethod
+    def _put(register: object, unregister: object) -> None:
+        setattr(atexit, "register", register)
+        setattr(atexit, "unregister", unregister)
+
+    def _note(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
         owner = getattr(function, "__self__", None)
         is_tied = bool(args or kwargs or getattr(function, "__closure__", None))
         if not is_tied and isinstance(owner, (type(None), types.ModuleType)):
             self._kept.append(function)
         return self._register(function, *args, **kwargs)
 
-    def _drop(self, function):
+    def _drop(self, function: Callable[..., object]) -> None:
         self._kept = [kept for kept in self._kept if kept != function]
         self._unregister(function)
 
-    def imported(self):
+    def imported(self) -> None:
         """No more is noted."""
-        atexit.register, atexit.unregister = self._register, self._unregister
+        self._put(self._register, self._unregister)
 
-    def begin_anew(self):
+    def begin_anew(self) -> None:
         """In a process that was forked."""
         atexit._clear()
-        weakref.finalize._registry.clear()
-        weakref.finalize._registered_with_atexit = False
+        finalizers: Any = weakref.finalize  # of its inside, which typeshed does not show
+        finalizers._registry.clear()
+        finalizers._registered_with_atexit = False
         for function in self._kept:
             atexit.register(function)
 
 
-def _forget_the_service(threads):
+def _forget_the_service(threads: int) -> None:
     """What modules remember of the process that imported them, and each process must have for itself."""
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
-        tempfile.tempdir = None
+        setattr(tempfile, "tempdir", None)
     seed = getattr(sys.modules.get("numpy.random"), "seed", None)
     if seed is not None:
         seed()
@@ -200,7 +217,7 @@ def _forget_the_service(threads):
     sys.stdin = open(0, encoding=sys.stdin.encoding, errors=sys.stdin.errors, closefd=False)
 
 
-def _is_this_python(program, search):
+def _is_this_python(program: str, search: str) -> bool:
     path = program if os.path.sep in program else shutil.which(program, path=search)
     if not path:
         return False
@@ -212,21 +229,21 @@ def _is_this_python(program, search):
     )
 
 
-def _main_module(file):
+def _main_module(file: str | None) -> dict[str, Any]:
     module = types.ModuleType("__main__")
-    module.__builtins__ = sys.modules["builtins"]
+    setattr(module, "__builtins__", sys.modules["builtins"])
     if file:
         module.__file__ = file
     sys.modules["__main__"] = module
     return module.__dict__
 
 
-def _search_here_first(folder):
+def _search_here_first(folder: str) -> None:
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, folder)
 
 
-def _coerce_locale(environment, own):
+def _coerce_locale(environment: dict[bytes, bytes], own: Mapping[bytes, bytes]) -> None:
     """What Python does to its own environment where that names no locale (PEP 538)."""
     if own.get(b"LC_CTYPE", b"").lower() in (b"c.utf-8", b"c.utf8", b"utf-8"):
         said = environment.get(b"LC_CTYPE") or environment.get(b"LANG") or b"C"
@@ -234,7 +251,7 @@ def _coerce_locale(environment, own):
             environment[b"LC_CTYPE"] = own[b"LC_CTYPE"]
 
 
-def _same_settings(environment, own):
+def _same_settings(environment: Mapping[bytes, bytes], own: Mapping[bytes, bytes]) -> bool:
     """Python was started with the settings that the task's environment asks for."""
     names = {
         name
@@ -244,7 +261,7 @@ def _same_settings(environment, own):
     return all(environment.get(name) == own.get(name) for name in names)
 
 
-def _run(argv):
+def _run(argv: list[str]) -> bool:
     """Does what `python ARGV[1:]` does.  False where that is not known here."""
     words = argv[1:]
     if not words:
@@ -252,25 +269,26 @@ def _run(argv):
     if words[0] == "-c" and len(words) > 1:
         sys.argv = ["-c"] + words[2:]
         _search_here_first("")
-        exec(compile(words[1], "<string>", "exec"), _main_module(None))
+        # A task's own `from __future__` counts, and not this file's.
+        exec(compile(words[1], "<string>", "exec", dont_inherit=True), _main_module(None))
     elif words[0] == "-m" and len(words) > 1:
         sys.argv = ["-m"] + words[2:]
         _search_here_first(os.getcwd())
         _main_module(None)
-        runpy._run_module_as_main(words[1])
+        getattr(runpy, "_run_module_as_main")(words[1])
     elif not words[0].startswith("-") and words[0].endswith(".py") and os.path.isfile(words[0]):
         sys.argv = words
         _search_here_first(os.path.dirname(os.path.realpath(words[0])))
         file = os.path.abspath(words[0]) if sys.version_info >= (3, 9) else words[0]
         with open(file, "rb") as source:
-            code = compile(source.read(), file, "exec")
+            code = compile(source.read(), file, "exec", dont_inherit=True)
         exec(code, _main_module(file))
     else:
         return False
     return True
 
 
-def _execute(argv):
+def _execute(argv: list[str]) -> NoReturn:
     """As the pilot would have started it: without what Python has changed of its signals."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
@@ -281,7 +299,7 @@ def _execute(argv):
         sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
-def _become(request, own):
+def _become(request: Request, own: Mapping[bytes, bytes]) -> None:
     """What the task's process does.  It ends as any Python does, by this function's return or SystemExit."""
     search = os.fsdecode(request.environment.get(b"PATH", b""))
     if not _is_this_python(request.argv[0], search):
@@ -297,6 +315,7 @@ def _become(request, own):
         raise
     except BaseException:
         kind, value, trace = sys.exc_info()
+        assert kind is not None and value is not None
         # Without the frames of this file.
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
@@ -306,7 +325,9 @@ def _become(request, own):
 
 
 class Service:
-    def __init__(self, control, libc, own, at_exit):
+    def __init__(
+        self, control: socket.socket, libc: ctypes.CDLL | None, own: Mapping[bytes, bytes], at_exit: _AtExit
+    ) -> None:
         self._control = control
         self._at_exit = at_exit
         self._libc = libc
@@ -314,7 +335,7 @@ class Service:
         self._loaded = _loaded_files()
         self._looked = time.monotonic()
 
-    def serve(self):
+    def serve(self) -> Request | str:
         """Until the pilot wants it no more ("end"), or it is to start itself anew ("stale"); in a process that it has forked and
         that was let go it returns as well, with the request."""
         while True:
@@ -330,14 +351,14 @@ class Service:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _is_stale(self):
+    def _is_stale(self) -> bool:
         now = time.monotonic()
         if now - self._looked < _LOOK_EVERY_S:
             return False
         self._looked = now
         return _loaded_files() != self._loaded
 
-    def _fork(self, descriptors):
+    def _fork(self, descriptors: list[int]) -> Request | None:
         """Two forks: what the first leaves behind when it ends becomes the pilot's.  None in the service."""
         reply = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=os.dup(descriptors[1]))
         try:
@@ -364,7 +385,9 @@ class Service:
         reply.close()
         return None
 
-    def _is_the_task(self, request, reply, descriptors, handed_over, hand_over):
+    def _is_the_task(
+        self, request: Request, reply: socket.socket, descriptors: list[int], handed_over: int, hand_over: int
+    ) -> bool:
         """In the first fork, and true in the second once that was let go."""
         try:
             if os.fork() != 0:
@@ -376,7 +399,7 @@ class Service:
             _forget_the_service(request.threads)
             self._take_a_name(request)
         except _CannotEnter as error:
-            reply.send(b"cannot enter %d" % error.args)
+            reply.send(b"cannot enter %d" % error.args[0])
             return False
         except BaseException as error:
             reply.send(("the process that it forked cannot be made the task's: %r" % error).encode())
@@ -386,14 +409,14 @@ class Service:
         reply.close()
         return is_let_go
 
-    def _be_handed_over(self, handed_over):
+    def _be_handed_over(self, handed_over: int) -> None:
         os.read(handed_over, 1)
         os.close(handed_over)
         self._control.close()
         if self._libc is not None:
             self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
-    def _dress(self, request, descriptors):
+    def _dress(self, request: Request, descriptors: list[int]) -> None:
         """Gives this process what the request says."""
         if len(descriptors) > 5:
             os.write(descriptors[5], b"0")
@@ -414,14 +437,14 @@ class Service:
         for descriptor in descriptors:
             os.close(descriptor)
 
-    def _take_a_name(self, request):
+    def _take_a_name(self, request: Request) -> None:
         """By which `ps` and `top` tell it from its service, whose command line it has."""
         if self._libc is not None:
             task = request.environment.get(b"HPCBATCH_TASK_ID", b"")
             self._libc.prctl(_PR_SET_NAME, ctypes.c_char_p(b"task " + task), 0, 0, 0)
 
 
-def _main():
+def _main() -> None:
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=os.dup(0))
     nothing = os.open("/dev/null", os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -450,7 +473,7 @@ def _main():
     if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("it cannot fork: what it imported has started threads")
     try:
-        libc = ctypes.CDLL(None)
+        libc: ctypes.CDLL | None = ctypes.CDLL(None)
     except OSError:
         libc = None
     gc.collect()
@@ -464,7 +487,7 @@ def _main():
         os.execv(
             sys.executable, getattr(sys, "orig_argv", None) or [sys.executable, "-m", __spec__.name] + sys.argv[1:]
         )
-    if told != "end":
+    if isinstance(told, Request):
         del service, control
         _become(told, own)
 

@@ -2,12 +2,18 @@
 
 Python 3.8 or later; may be read by other users' interpreters beside call_worker.py."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 
+TYPE_CHECKING = False  # a worker does not wait for `typing`
+if TYPE_CHECKING:
+    import io
 
-def open_regular(path, *, dir_fd=None, follow=False):
+
+def open_regular(path: str, *, dir_fd: int | None = None, follow: bool = False) -> io.BufferedReader:
     """Open for reading in binary: a regular file alone, at once, and through a link only where `follow` says so. Raises OSError."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -24,7 +30,7 @@ def open_regular(path, *, dir_fd=None, follow=False):
     return os.fdopen(descriptor, "rb")
 
 
-def read_regular(path, most, *, dir_fd=None, follow=False):
+def read_regular(path: str, most: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes:
     """Its bytes; raises OSError, also for one that has more than `most` of them."""
     with open_regular(path, dir_fd=dir_fd, follow=follow) as file:
         if os.fstat(file.fileno()).st_size <= most:

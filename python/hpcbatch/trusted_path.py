@@ -107,7 +107,7 @@ def _walk(path: str) -> tuple[list[_Part], bool, Untrusted | None]:
         except FileNotFoundError:
             return parts, False, None
         except OSError as error:
-            return parts, False, _unknown(next_one, error.strerror)
+            return parts, False, _unknown(next_one, error.strerror or str(error))
         parts.append(_Part(next_one, facts))
         if not stat.S_ISLNK(facts.st_mode):
             at = next_one

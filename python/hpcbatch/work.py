@@ -169,9 +169,7 @@ def _item_of(facts: Mapping[str, Any]) -> str | None:
 def _ids(ids: str | int | Submission | Iterable[str | Submission] | None) -> list[str]:
     if ids is None:
         return []
-    if isinstance(ids, (str, int, Submission)):
-        ids = [ids]
-    return [str(one) for one in ids]
+    return [str(ids)] if isinstance(ids, (str, int, Submission)) else [str(one) for one in ids]
 
 
 def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
@@ -537,15 +535,15 @@ class Client:
 
     def cancel(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Ends them; how many that were."""
-        return self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"]
+        return int(self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"])
 
     def hold(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Keeps back what has not started; how many tasks that were."""
-        return self._ask("POST", "/v1/tasks/hold", {"ids": _ids(ids)})["tasks"]
+        return int(self._ask("POST", "/v1/tasks/hold", {"ids": _ids(ids)})["tasks"])
 
     def release(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Lets go what was held; how many tasks that were."""
-        return self._ask("POST", "/v1/tasks/release", {"ids": _ids(ids)})["tasks"]
+        return int(self._ask("POST", "/v1/tasks/release", {"ids": _ids(ids)})["tasks"])
 
     def retry(
         self,
@@ -567,11 +565,12 @@ class Client:
             if "time" in said:
                 said["time"] = _values.seconds_or_text(said["time"])
             body["needs"] = said
-        return self._ask("POST", "/v1/tasks/retry", body)["tasks"]
+        return int(self._ask("POST", "/v1/tasks/retry", body)["tasks"])
 
     def submissions(self, limit: int = 20) -> list[dict[str, Any]]:
         """The newest of all clients, as the engine shows them (docs/api.md)."""
-        return self._ask("GET", f"/v1/arrays?limit={min(limit, _PAGE)}")["arrays"]
+        newest: list[dict[str, Any]] = self._ask("GET", f"/v1/arrays?limit={min(limit, _PAGE)}")["arrays"]
+        return newest
 
 
 @functools.lru_cache(maxsize=None)
