@@ -12,6 +12,8 @@ One file of the standard library alone, to be copied into whatever environment t
     hpcbatch_dropbox.py DROPBOX SCRIPT [--arg KEY=VALUE] [--input KEY=PATH] [--output KEY=PATH]
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -21,15 +23,22 @@ import time
 import uuid
 import warnings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
 # Seconds after which a job that nobody has taken is worth a word; a drop box looks every few seconds.
-TOLD_AFTER = 60.0
+TOLD_AFTER: float = 60.0
 
 
 class JobError(Exception):
     """The drop box, or what it holds, is not as it must be."""
 
 
-def submit_and_wait(dropbox, job, period=10, timeout=None):
+def submit_and_wait(
+    dropbox: str | os.PathLike[str], job: Mapping[str, Any], period: float = 10, timeout: float | None = None
+) -> dict[str, Any]:
     """Drops the job, waits for its end and returns what the result says of it: a dict of status (ok or error),
     message, rc, stdout, stderr, start, end; reason, where message does not say it all.
 
@@ -40,7 +49,7 @@ def submit_and_wait(dropbox, job, period=10, timeout=None):
     return wait(submit(dropbox, job), period, timeout)
 
 
-def submit(dropbox, job):
+def submit(dropbox: str | os.PathLike[str], job: Mapping[str, Any]) -> str:
     """Drops the job and returns the path of its file, for wait() and cancel()."""
     for key in ("script", "input_map", "output_map"):
         if key not in job:
@@ -64,7 +73,7 @@ def submit(dropbox, job):
     return path
 
 
-def wait(path, period=10, timeout=None):
+def wait(path: str, period: float = 10, timeout: float | None = None) -> dict[str, Any]:
     """Waits for the end of the job that submit() dropped; its result is removed from the drop box, where that is the
     caller's to do (in a shared folder results may be the engine's user's)."""
     finished = path + ".finished"
@@ -96,7 +105,7 @@ def wait(path, period=10, timeout=None):
     return result
 
 
-def cancel(path):
+def cancel(path: str) -> bool:
     """Asks for the end of a job that was dropped. Returns whether there will be a result, which then says that it was
     cancelled: there is none of a job that the drop box had not taken yet."""
     for ending in ("", ".submitted"):
@@ -114,7 +123,15 @@ def cancel(path):
 
 # --- The YAML in which results are written: block style, a scalar on one line. ---
 
-_WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, "yes": True, "no": False}
+_WORDS: dict[str, bool | None] = {
+    "null": None,
+    "~": None,
+    "": None,
+    "true": True,
+    "false": False,
+    "yes": True,
+    "no": False,
+}
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -134,12 +151,12 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}
 _KEY = re.compile(r"""((?:"(?:[^"\\]|\\.)*")|(?:'(?:[^']|'')*')|(?:[^\s#][^#]*?))\s*:(?:\s+(.*))?$""", re.S)
 
 
-def _scalar(text):
+def _scalar(text: str) -> Any:
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
     if text.startswith('"'):
 
-        def unescape(match):
+        def unescape(match: re.Match[str]) -> str:
             code = match.group(1) or match.group(2) or match.group(3)
             return chr(int(code, 16)) if code else _ESCAPES.get(match.group(4), match.group(4))
 
@@ -156,7 +173,7 @@ def _scalar(text):
     return text
 
 
-def _is_closed(text):
+def _is_closed(text: str) -> bool:
     if text.startswith("'"):
         return len(text) > 1 and text.count("'") % 2 == 0
     if text.startswith('"'):
@@ -165,16 +182,16 @@ def _is_closed(text):
 
 
 class _Reader:
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         # Only a line feed ends a line; what else Python takes for line ends may stand in texts.
         self.lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
         self.at = 0
 
-    def indent(self):
+    def indent(self) -> int:
         line = self.lines[self.at]
         return len(line) - len(line.lstrip(" "))
 
-    def value(self, rest, indent):
+    def value(self, rest: str, indent: int) -> Any:
         """What stands after a key or a dash: on its line, over the following ones (folded), or below it."""
         if rest:
             while not _is_closed(rest) and self.at < len(self.lines):
@@ -188,10 +205,10 @@ class _Reader:
         deeper = self.indent() > indent or (is_list and self.indent() == indent)
         return self.block(self.indent()) if deeper else None
 
-    def block(self, indent):
+    def block(self, indent: int) -> Any:
         line = self.lines[self.at].strip()
         if line == "-" or line.startswith("- "):
-            items = []
+            items: list[Any] = []
             while (
                 self.at < len(self.lines) and self.indent() == indent and self.lines[self.at].strip()[:2] in ("-", "- ")
             ):
@@ -200,7 +217,7 @@ class _Reader:
         if not _KEY.match(line):
             self.at += 1
             return self.value(line, indent)
-        fields = {}
+        fields: dict[Any, Any] = {}
         while self.at < len(self.lines) and self.indent() == indent:
             match = _KEY.match(self.lines[self.at].strip())
             if not match:
@@ -209,7 +226,7 @@ class _Reader:
             fields[_scalar(match.group(1))] = self.value(match.group(2) or "", indent)
         return fields
 
-    def item(self, indent):
+    def item(self, indent: int) -> Any:
         """A map or a list may begin on the line of its dash: it is read as if the dash were a space."""
         line = self.lines[self.at]
         rest = line[indent + 1 :]
@@ -220,20 +237,20 @@ class _Reader:
         return self.block(self.indent())
 
 
-def read_yaml(text):
+def read_yaml(text: str) -> Any:
     """The documents that a drop box writes: hpcbatch's and PyYAML's block style. Not all of YAML."""
     reader = _Reader(text)
     return reader.block(reader.indent()) if reader.lines else {}
 
 
-def _pair(text):
+def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"{text!r} must be KEY=VALUE")
     return key, value
 
 
-def main(words=None):
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Drop a job and wait for its result.")
     parser.add_argument("dropbox")
     parser.add_argument("script", help="a template or a tool")

@@ -147,8 +147,8 @@ def _one_by_one(
             code = 1 if is_text else int(end.code or 0)
             if is_text:
                 print(end.code, file=sys.stderr)
-        except Exception:
-            sys.excepthook(*sys.exc_info())
+        except Exception as error:
+            sys.excepthook(type(error), error, error.__traceback__)
             code = 1
         for stream in streams:
             stream.begin(None)
@@ -160,12 +160,16 @@ if TYPE_CHECKING:
     @overload
     def serve(
         load: Callable[[], Model], answer: Callable[[Model, Request], int | None], together: Literal[False] = False
-    ) -> None: ...
+    ) -> None:
+        ...
 
     @overload
     def serve(
-        load: Callable[[], Model], answer: Callable[[Model, list[Request]], Iterable[int | None]], together: Literal[True]
-    ) -> None: ...
+        load: Callable[[], Model],
+        answer: Callable[[Model, list[Request]], Iterable[int | None]],
+        together: Literal[True],
+    ) -> None:
+        ...
 
 
 def serve(load: Callable[[], Any], answer: Callable[[Any, Any], Any], together: bool = False) -> None:

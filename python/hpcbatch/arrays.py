@@ -16,13 +16,20 @@ import uuid
 import weakref
 from collections import ChainMap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
+if TYPE_CHECKING:
     import numpy
-except ImportError:  # then there are no arrays
-    numpy = None  # type: ignore[assignment]
-from joblib._memmapping_reducer import _get_backing_memmap, _reduce_memmap_backed
+else:
+    try:
+        import numpy
+    except ImportError:  # then there are no arrays
+        numpy = None
+
+from joblib._memmapping_reducer import (  # type: ignore[import,unused-ignore]  # it has no types
+    _get_backing_memmap,
+    _reduce_memmap_backed,
+)
 
 from .executor import value_pickler
 
@@ -31,10 +38,10 @@ class Unseen(Exception):
     """Where a call runs the folder of its arrays is not seen: the call has not begun."""
 
 
-def mapped(path: str, mode: str) -> Any:
+def mapped(path: str, mode: Any) -> Any:
     """On a worker. Raises Unseen."""
     try:
-        return numpy.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[call-overload]
+        return numpy.load(path, mmap_mode=mode, allow_pickle=False)
     except FileNotFoundError as error:
         raise Unseen(path) from error
 

@@ -48,7 +48,7 @@ class CallFolder:
             raise Error(f"calls and their results cannot pass through {parent}: {made} was replaced while it was made")
         self._lock = os.open(_LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._folder)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.path = os.path.join(parent, _PREFIX + os.path.basename(made)[1:])
+        self.path: str = os.path.join(parent, _PREFIX + os.path.basename(made)[1:])
         os.rename(made, self.path)
 
     def path_of(self, name: str) -> str:

@@ -42,7 +42,7 @@ else:
     sys.path.pop(0)
 
 # None of what is called is to hand them on.
-given = {name: os.environ.pop(name, "") for name in (KEY, CALLS, PREPARATION)}
+given: dict[str, str] = {name: os.environ.pop(name, "") for name in (KEY, CALLS, PREPARATION)}
 
 
 def calls_in(key: str, number: str, word: str, directory: str) -> list[bytes]:
@@ -129,7 +129,7 @@ def result_of(call: bytes, dumps: Callable[..., bytes]) -> bytes:
 def told() -> dict[str, int]:
     """Bytes that the request has printed so far, by stream; nothing where the task has this process to itself."""
     streams = {"stdout": sys.stdout, "stderr": sys.stderr}
-    return {name: stream.told for name, stream in streams.items() if hasattr(stream, "told")}
+    return {name: getattr(stream, "told") for name, stream in streams.items() if hasattr(stream, "told")}
 
 
 def run(variables: Mapping[str, str], own_directory: str, results: str) -> None:

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from . import call_seal
 from . import client as _client
@@ -23,6 +23,8 @@ from .call_folder import CallFolder
 from .call_pace import Pace
 from .client import Error
 from .feed import Feed
+
+_T = TypeVar("_T")
 
 # So many tasks are handed over in one message.
 _AT_ONCE = 500
@@ -77,26 +79,42 @@ class _RemoteTraceback(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
-    """Of a call. `task`: the id of its task, as soon as it has one; quick calls share one."""
+class CallFuture(concurrent.futures.Future[_T]):
+    """Of a call; `await` gives its result too."""
 
-    def __init__(self, calls: Calls) -> None:
-        super().__init__()
-        self._calls = calls
-        self.task: str | None = None
-        self.is_given_up = False
-        self.is_told_of = False  # that it was cancelled
-        self.printed: dict[str, tuple[int, int]] = {}  # where, of what its task has
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        return asyncio.wrap_future(self).__await__()
+    @property
+    def task(self) -> str | None:
+        """The id of its task, as soon as it has one; quick calls share one."""
+        raise NotImplementedError
 
     def log(self, stream: str = "stdout") -> str:
         """What it has printed so far; of a call that shares its task once it has ended. What programs printed that it started in a
         worker is not kept."""
-        if self.task is None:
+        raise NotImplementedError
+
+    def __await__(self) -> Generator[Any, None, _T]:
+        return asyncio.wrap_future(self).__await__()
+
+
+class QueuedFuture(CallFuture[_T]):
+    """Of a call that is one of an executor's."""
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__()
+        self._calls = calls
+        self.number: str | None = None
+        self.is_given_up: bool = False
+        self.is_told_of = False  # that it was cancelled
+        self.printed: dict[str, tuple[int, int]] = {}  # where, of what its task has
+
+    @property
+    def task(self) -> str | None:
+        return self.number
+
+    def log(self, stream: str = "stdout") -> str:
+        if self.number is None:
             return ""
-        return self._calls.log(self.task, stream, *self.printed.get(stream, (0, None)))
+        return self._calls.log(self.number, stream, *self.printed.get(stream, (0, None)))
 
     def running(self) -> bool:
         return super().running() or (not self.done() and self._calls.state(self) == "running")
@@ -116,7 +134,7 @@ class Call:
     """`pickled`: (function, args, kwargs). `name`: of the function. `count`: how many calls it is, where it is a chunk. `alone`: it
     shares no task."""
 
-    future: CallFuture
+    future: QueuedFuture[Any]
     pickled: bytes
     name: str
     count: int
@@ -147,11 +165,13 @@ class Calls:
         self._umask = _client.own_umask()
         self._changed = threading.Condition()
         self._waiting: deque[Call] = deque()
-        self._open: set[CallFuture] = set()
+        self._open: set[QueuedFuture[Any]] = set()
         self._pace = Pace()
         self._number = 0
         self._closing = False
-        self._feed = Feed(_client.Client(engine.path), name, self._ended, self._warn, self._revive)
+        self._feed: Feed[tuple[str, list[Call]]] = Feed(
+            _client.Client(engine.path), name, self._ended, self._warn, self._revive
+        )
         self._feed.begin()
         self._threads = [
             threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)
@@ -168,11 +188,11 @@ class Calls:
     def path_of(self, name: str) -> str:
         return self._folder.path_of(name)
 
-    def state(self, future: CallFuture) -> str:
-        if future.task is None:
+    def state(self, future: QueuedFuture[Any]) -> str:
+        if future.number is None:
             return "waiting"
         try:
-            said = self._engine.task(future.task, 1.0)
+            said = self._engine.task(future.number, 1.0)
         except Error:
             return "unknown"
         return str(said["state"]) if said else "unknown"
@@ -180,7 +200,7 @@ class Calls:
     def log(self, task: str, stream: str, begin: int, end: int | None) -> str:
         return self._engine.log(task, stream, begin, end).decode(errors="replace")
 
-    def give_up(self, future: CallFuture) -> bool:
+    def give_up(self, future: QueuedFuture[Any]) -> bool:
         """Whether it can be said to be cancelled."""
         with self._changed:
             for call in self._waiting:
@@ -188,11 +208,11 @@ class Calls:
                     self._waiting.remove(call)
                     return True
             # It is being handed in.
-            self._changed.wait_for(lambda: future.task is not None or future.done(), _HANDED_IN_S)
-        if future.task is None or self.state(future) not in ("waiting", "held"):
+            self._changed.wait_for(lambda: future.number is not None or future.done(), _HANDED_IN_S)
+        if future.number is None or self.state(future) not in ("waiting", "held"):
             return False
         try:
-            return self._engine.cancel([future.task]) > 0
+            return self._engine.cancel([future.number]) > 0
         except Error:
             return False
 
@@ -213,11 +233,11 @@ class Calls:
         """What does not run, in one request however many they are."""
         with self._changed:
             # Some are being handed in.
-            self._changed.wait_for(lambda: all(one.task is not None for one in self._open), _HANDED_IN_S)
-            by_task: dict[str, list[CallFuture]] = {}
+            self._changed.wait_for(lambda: all(one.number is not None for one in self._open), _HANDED_IN_S)
+            by_task: dict[str, list[QueuedFuture[Any]]] = {}
             for future in self._open:
-                if future.task is not None:
-                    by_task.setdefault(future.task, []).append(future)
+                if future.number is not None:
+                    by_task.setdefault(future.number, []).append(future)
         try:
             given_up = [number for number in self._engine.waiting(self._name) if number in by_task]
             for future in (future for number in given_up for future in by_task[number]):
@@ -229,7 +249,7 @@ class Calls:
         for future in (future for number in given_up for future in by_task[number]):
             self.cancelled(future)
 
-    def cancelled(self, future: CallFuture) -> bool:
+    def cancelled(self, future: QueuedFuture[Any]) -> bool:
         """It is from now on, where it is not over; who waits for it is told."""
         if not concurrent.futures.Future.cancel(future):
             return False
@@ -240,7 +260,7 @@ class Calls:
         self._over(future)
         return True
 
-    def _over(self, future: CallFuture) -> None:
+    def _over(self, future: QueuedFuture[Any]) -> None:
         with self._changed:
             self._open.discard(future)
             self._changed.notify_all()
@@ -306,7 +326,7 @@ class Calls:
         with self._feed:
             try:
                 try:
-                    ids = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
+                    ids: list[str] = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
                 except _client.EngineAway:
                     self._revive()
                     ids = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
@@ -314,7 +334,7 @@ class Calls:
                 return self._refused(groups, error)
             for group, number, task in zip(groups, numbers, ids):
                 for call in group:
-                    call.future.task = task
+                    call.future.number = task
                 self._feed.watch(task, (number, group))
         with self._changed:
             self._changed.notify_all()
@@ -336,7 +356,7 @@ class Calls:
         self._threads[0].join()
         self._folder.remove()
 
-    def _settle(self, future: CallFuture, value: Any = None, error: BaseException | None = None) -> None:
+    def _settle(self, future: QueuedFuture[Any], value: Any = None, error: BaseException | None = None) -> None:
         with contextlib.suppress(concurrent.futures.InvalidStateError):  # it was cancelled meanwhile
             if error is not None:
                 future.set_exception(error)
@@ -406,7 +426,7 @@ class Calls:
     def _again(self, group: list[Call]) -> None:
         """One by one: which of them it was is not known."""
         for call in group:
-            call.future.task = None
+            call.future.number = None
             call.alone = True
         with self._changed:
             self._waiting.extendleft(reversed(group))

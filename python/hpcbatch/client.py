@@ -180,7 +180,7 @@ class UnixConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         path = self._path
         folder = -1
@@ -221,7 +221,7 @@ class Client:
     """`timeout`: seconds for an answer to a request that does not wait for anything by itself."""
 
     def __init__(self, path: str | None = None, timeout: float = 60.0) -> None:
-        self.path = path or socket_path()
+        self.path: str = path or socket_path()
         self._timeout = timeout
         self._local = _OfThread()
         self._waiting: set[UnixConnection] = set()  # connections that wait for an answer

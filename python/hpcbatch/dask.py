@@ -29,12 +29,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.utils
+from dask import config
 from distributed.core import Status
-from distributed.deploy.local import nprocesses_nthreads
+from distributed.deploy.utils import nprocesses_nthreads
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.scheduler import Scheduler
 
 from .client import Error
+from .values import ListOf
 from .walltime import walltime_s
 from .work import Client, Submission
 
@@ -71,7 +73,7 @@ _OF_A_WORKER: dict[str, Any] = {
 
 def _section(name: str | None) -> tuple[str, Mapping[str, Any]]:
     """What jobqueue.yaml says, with its own name: the section `name`, else the one that it has."""
-    sections = dask.config.get("jobqueue", None) or {}
+    sections = config.get("jobqueue", None) or {}
     if name is None and len(sections) > 1:
         raise ValueError(
             f"dask's configuration has jobqueue.{', jobqueue.'.join(sorted(sections))}: say which by config_name="
@@ -111,7 +113,7 @@ def _shared_out(cores: Any, memory: Any, processes: Any) -> tuple[int, int, int,
     many, as dask-jobqueue does it."""
     if not isinstance(cores, int) or cores < 1:
         raise ValueError(f"cores={cores!r} is no whole number from 1 up")
-    processes = nprocesses_nthreads(cores)[0] if processes is None else processes
+    processes = nprocesses_nthreads(cores)[0] if processes is None else processes  # type: ignore[no-untyped-call]
     if not isinstance(processes, int) or processes < 1 or processes > cores:
         raise ValueError(f"{processes} processes cannot share {cores} cores: each needs one")
     whole = memory if isinstance(memory, int) else dask.utils.parse_bytes(memory)
@@ -138,10 +140,12 @@ def _seconds(walltime: str | float) -> float:
 class _Worker(ProcessInterface):
     """A task that is a worker, or several."""
 
+    name: object
+
     def __init__(
         self, scheduler: str, name: object, engine: Client, task: Mapping[str, Any], words: Sequence[str], prologue: str
     ) -> None:
-        super().__init__(scheduler=scheduler, name=name)
+        super().__init__(scheduler=scheduler, name=name)  # type: ignore[no-untyped-call]
         self._engine = engine
         command = [*words[:3], scheduler, "--name", str(name), *words[3:]]
         if prologue:
@@ -151,7 +155,7 @@ class _Worker(ProcessInterface):
 
     async def start(self) -> None:
         self._task = await asyncio.to_thread(lambda: self._engine.submit(**self._submit))
-        await super().start()
+        await super().start()  # type: ignore[no-untyped-call]
 
     async def close(self) -> None:
         task, self._task = self._task, None
@@ -160,10 +164,10 @@ class _Worker(ProcessInterface):
                 await asyncio.to_thread(task.cancel)
             except Error as error:
                 warnings.warn(f"worker {self.name} is task {task} and could not be cancelled: {error}", stacklevel=2)
-        await super().close()
+        await super().close()  # type: ignore[no-untyped-call]
 
 
-class Cluster(SpecCluster):  # type: ignore[misc]
+class Cluster(SpecCluster):
     """`cores`, `memory` and `processes` are of one task: its workers share them; without `processes` there are about as many as
     threads in each. `walltime` is the longest that it runs; a worker that ends by it is replaced. `site`, `tags` and `gpus` as for
     `hpcbatch.Client.submit`; `env` goes to the workers. `config_name` is a section of jobqueue.yaml, which says what is not said here.
@@ -178,7 +182,7 @@ class Cluster(SpecCluster):  # type: ignore[misc]
         processes: int | None = None,
         walltime: str | float | None = None,
         site: str | None = None,
-        tags: Sequence[str] | None = None,
+        tags: ListOf[str] | None = None,
         gpus: float | Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
         nanny: bool = True,
@@ -220,7 +224,7 @@ class Cluster(SpecCluster):  # type: ignore[misc]
         if security is True:
             from distributed.security import Security
 
-            security = Security.temporary()
+            security = Security.temporary()  # type: ignore[no-untyped-call]
         words += self._of_security(security, settings["shared_temp_directory"])
         words += map(str, [*settings["worker_extra_args"], *settings["extra"]])
         task = {
@@ -248,7 +252,7 @@ class Cluster(SpecCluster):  # type: ignore[misc]
             options["interface"] = settings["interface"]
         if host:
             options["host"] = host
-        super().__init__(
+        super().__init__(  # type: ignore[no-untyped-call]
             scheduler={"cls": scheduler_cls, "options": options},
             asynchronous=asynchronous,
             loop=loop,
@@ -307,11 +311,14 @@ class Cluster(SpecCluster):  # type: ignore[misc]
     def _memory_per_worker(self) -> int:
         return self._memory // self._processes
 
-    def scale(self, n: int | None = None, jobs: int = 0, memory: Any = None, cores: int | None = None) -> Any:
+    # As dask-jobqueue has it.
+    def scale(  # type: ignore[override]
+        self, n: int | None = None, jobs: int = 0, memory: Any = None, cores: int | None = None
+    ) -> Any:
         """To `n` workers, or to `jobs` tasks, or to as many as have so much memory or so many cores together."""
         if n is None:
             n = jobs * self._processes
-        return super().scale(n, memory=memory, cores=cores)
+        return super().scale(n, memory=memory, cores=cores)  # type: ignore[no-untyped-call]
 
     def adapt(self, *args: Any, minimum_jobs: int | None = None, maximum_jobs: int | None = None, **more: Any) -> Any:
         """As `distributed`'s, with bounds in workers or (`minimum_jobs`, `maximum_jobs`) in tasks."""
@@ -329,10 +336,10 @@ class Cluster(SpecCluster):  # type: ignore[misc]
 
     def _update_worker_status(self, op: str, msg: Any) -> None:
         name = self.scheduler_info["workers"][msg]["name"] if op == "remove" else None
-        super()._update_worker_status(op, msg)
+        super()._update_worker_status(op, msg)  # type: ignore[no-untyped-call]
         if name is not None:
             # dask forgets a worker that was lost some seconds later, and asks for no other one.
-            delay = dask.utils.parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
+            delay = dask.utils.parse_timedelta(config.get("distributed.deploy.lost-worker-timeout"))
             asyncio.get_running_loop().call_later(math.ceil(delay) + 1, self._replace_lost, str(name))
 
     def _replace_lost(self, worker: str) -> None:
@@ -345,4 +352,4 @@ class Cluster(SpecCluster):  # type: ignore[misc]
         if lost is not None:
             self._futures.add(asyncio.ensure_future(lost.close()))
         if name in self.worker_spec:
-            self._correct_state()
+            self._correct_state()  # type: ignore[no-untyped-call]

@@ -33,16 +33,25 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
 from . import call_seal
 from . import client as _client
 from . import values as _values
 from .call_folder import CallFolder
-from .calls import Call, CallFailed, CallFuture, Calls
+from .calls import Call, CallFailed, CallFuture, Calls, QueuedFuture
+from .values import ListOf
 from .walltime import walltime_s
 
-__all__ = ["CallFailed", "Executor"]
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    _P = ParamSpec("_P")
+
+__all__ = ["CallFailed", "CallFuture", "Executor", "Options"]
+
+_T = TypeVar("_T")
 
 # What is longer goes along as a file: the kernel bounds a variable (execve(2), MAX_ARG_STRLEN).
 _LONGEST_WORD = 64 << 10
@@ -103,13 +112,13 @@ def _seconds(time: str | float) -> float | None:
     )
 
 
-class _Chunk:
+class _Chunk(Generic[_T]):
     """Several calls of one function in one task."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., _T]) -> None:
         self.function = function
 
-    def __call__(self, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def __call__(self, rows: Sequence[tuple[Any, ...]]) -> list[_T]:
         return [self.function(*row) for row in rows]
 
 
@@ -119,8 +128,9 @@ def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _each(chunks: Any) -> Iterator[Any]:
-    with contextlib.closing(chunks):
+def _each(chunks: Iterator[list[_T]]) -> Iterator[_T]:
+    closes: Any = chunks  # it is a generator
+    with contextlib.closing(closes):
         for chunk in chunks:
             yield from chunk
 
@@ -171,6 +181,26 @@ def _wait_for_all() -> None:
 getattr(threading, "_register_atexit", atexit.register)(_wait_for_all)
 
 
+class Options(TypedDict, total=False):
+    """What `Executor` takes, as `task` and others hand it on."""
+
+    cpus: float
+    memory: str | int | None
+    time: str | float | datetime.timedelta | None
+    site: str | None
+    warm: bool
+    gpus: float | str | Mapping[str, float] | None
+    tags: ListOf[str] | AbstractSet[str] | None
+    retries: int | None
+    env: Mapping[str, str] | None
+    initializer: Callable[..., object] | None
+    initargs: tuple[Any, ...]
+    directory: str | os.PathLike[str] | None
+    name: str | None
+    program: str | None
+    mem: str | int | None
+
+
 class Executor(concurrent.futures.Executor):
     """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs. Where cloudpickle is
     not installed, functions must be importable, and a script's work stand behind `if __name__ == "__main__":`.
@@ -190,8 +220,8 @@ class Executor(concurrent.futures.Executor):
         site: str | None = None,
         warm: bool = True,
         *,
-        gpus: float | Mapping[str, float] | None = None,
-        tags: Sequence[str] | None = None,
+        gpus: float | str | Mapping[str, float] | None = None,
+        tags: ListOf[str] | AbstractSet[str] | None = None,
         retries: int | None = None,
         env: Mapping[str, str] | None = None,
         initializer: Callable[..., object] | None = None,
@@ -223,7 +253,7 @@ class Executor(concurrent.futures.Executor):
             "env": (env, _values.environment),
         }
         needs = {word: read(word, value) for word, (value, read) in asked.items() if value is not None}
-        memory, env, time = needs.get("memory"), needs.get("env"), _values.seconds_or_text(time)
+        memory, env, limit = needs.get("memory"), needs.get("env"), _values.seconds_or_text(time)
         if warm:
             # What prepares the same in this program uses the same workers; what an initializer reads may be other than before.
             whose = _program.token if initializer is None else uuid.uuid4().hex
@@ -243,7 +273,7 @@ class Executor(concurrent.futures.Executor):
         folder = CallFolder(os.path.abspath(parent))
         key = call_seal.new_key()
         variables = {**(env or {}), call_seal.PREPARATION: preparation, call_seal.KEY: key}
-        recipe = _Recipe(needs, time, variables, key, folder)
+        recipe = _Recipe(needs, limit, variables, key, folder)
         self._calls = Calls(
             engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, key, recipe
         )
@@ -273,14 +303,14 @@ class Executor(concurrent.futures.Executor):
         """For files that go when it does: below its `directory`; nobody has made it yet."""
         return self._calls.path_of(name)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> CallFuture[_T]:
         """Queues `fn(*args, **kwargs)`. What cannot be pickled is the future's exception."""
         if self._process != os.getpid():
             raise RuntimeError("an Executor does not go along when a process is forked: make one in the child")
         with self._closing:
             if self._is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            future = CallFuture(self._calls)
+            future: QueuedFuture[_T] = QueuedFuture(self._calls)
             try:
                 pickled = self._pickler.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
             except Exception as error:
@@ -292,20 +322,20 @@ class Executor(concurrent.futures.Executor):
                 return future
             inner = _innermost(fn)
             name = str(getattr(inner, "__qualname__", type(inner).__qualname__))
-            self._calls.add(
-                Call(future, pickled, name, len(args[0]) if isinstance(fn, _Chunk) else 1, not self._is_warm)
-            )
+            count = len(cast("Sequence[object]", args[0])) if isinstance(fn, _Chunk) else 1
+            self._calls.add(Call(future, pickled, name, count, not self._is_warm))
             return future
 
     def map(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., _T],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
-        **more: Any,
-    ) -> Iterator[Any]:
-        """As ProcessPoolExecutor.map: `chunksize` calls are one task."""
+        buffersize: int | None = None,
+    ) -> Iterator[_T]:
+        """As ProcessPoolExecutor.map: `chunksize` calls are one task. `buffersize` is of Python 3.14."""
+        more: dict[str, Any] = {} if buffersize is None else {"buffersize": buffersize}
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
         if chunksize == 1:

@@ -58,17 +58,17 @@ class Request:
         fields = data.split(b"\0")
         if fields[0] != b"hpcbatch-request 1":
             raise ValueError("a request of another version")
-        self.directory = fields[1]
-        self.umask = int(fields[2], 8) if fields[2] else None
-        self.cpus = {int(cpu) for cpu in fields[3].split(b",")} if fields[3] else set()
+        self.directory: bytes = fields[1]
+        self.umask: int | None = int(fields[2], 8) if fields[2] else None
+        self.cpus: set[int] = {int(cpu) for cpu in fields[3].split(b",")} if fields[3] else set()
         limits = [int(limit) for limit in fields[4].split()]
-        self.open_files = (limits[0], limits[1]) if limits else None
+        self.open_files: tuple[int, int] | None = (limits[0], limits[1]) if limits else None
         count = int(fields[5])
-        self.argv = [os.fsdecode(word) for word in fields[6 : 6 + count]]
+        self.argv: list[str] = [os.fsdecode(word) for word in fields[6 : 6 + count]]
         lines = (line.partition(b"=") for line in fields[6 + count : -1])
-        self.environment = {name: value for name, _, value in lines}
+        self.environment: dict[bytes, bytes] = {name: value for name, _, value in lines}
         threads = self.environment.get(b"OMP_NUM_THREADS", b"1")
-        self.threads = int(threads) if threads.isdigit() else 1
+        self.threads: int = int(threads) if threads.isdigit() else 1
 
 
 def _loaded_files() -> Facts:

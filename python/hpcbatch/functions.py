@@ -14,21 +14,38 @@ The options are those of `hpcbatch.Executor`. Results of calls that others are h
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import concurrent.futures
 import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable, Generator
-from typing import Any, overload
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .calls import CallFuture
-from .executor import Executor, value_pickler
+from .executor import Executor, Options, value_pickler
 from .progress import Bar
 
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec, Unpack
+
+    _P = ParamSpec("_P")
+    _Q = ParamSpec("_Q")
+    # What stands for its results where a function is called.
+    _Awaited = (
+        concurrent.futures.Future[Any]
+        | Sequence[concurrent.futures.Future[Any]]
+        | Mapping[Any, concurrent.futures.Future[Any]]
+    )
+else:
+    # Python 3.9 has none; Generic takes any variable.
+    _P = getattr(typing, "ParamSpec", TypeVar)("_P")
+
 __all__ = ["Function", "gather", "task"]
+
+_T = TypeVar("_T")
 
 _LONGEST_LOOK_S = 3600.0
 _executors: dict[str, Executor] = {}
@@ -44,7 +61,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def _executor(options: dict[str, Any]) -> Executor:
+def _executor(options: Options) -> Executor:
     """One for all functions of this process with the same options: they share workers."""
     with _making:
         key = f"{os.getpid()} {sorted(options.items())!r}"
@@ -53,16 +70,16 @@ def _executor(options: dict[str, Any]) -> Executor:
         return _executors[key]
 
 
-class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
+class _Later(CallFuture[_T]):
     """Of a call that waits for others: handed in as soon as they have ended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._handed_in: CallFuture | None = None
+        self._handed_in: CallFuture[_T] | None = None
         self._beginning = threading.Lock()
         self._has_begun = False
 
-    def follow(self, future: CallFuture) -> None:
+    def follow(self, future: CallFuture[_T]) -> None:
         self._handed_in = future
         if self.cancelled():
             future.cancel()
@@ -86,11 +103,9 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
 
     @property
     def task(self) -> str | None:
-        """The id of its task, as soon as it has one."""
         return None if self._handed_in is None else self._handed_in.task
 
     def log(self, stream: str = "stdout") -> str:
-        """What it has printed so far."""
         return "" if self._handed_in is None else self._handed_in.log(stream)
 
     def _begin(self) -> bool:
@@ -101,7 +116,7 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
             self._has_begun = True
         return self.set_running_or_notify_cancel()
 
-    def _take(self, future: concurrent.futures.Future[Any]) -> None:
+    def _take(self, future: concurrent.futures.Future[_T]) -> None:
         if future.cancelled():
             super().cancel()
         if not self._begin():
@@ -111,12 +126,9 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
         else:
             self.set_result(future.result())
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        return asyncio.wrap_future(self).__await__()
-
 
 # What waits, and for what.
-_open: dict[_Later, list[concurrent.futures.Future[Any]]] = {}
+_open: dict[_Later[Any], list[concurrent.futures.Future[Any]]] = {}
 _turns = threading.local()
 
 
@@ -141,7 +153,7 @@ def _hand_in_all() -> None:
             ours = [
                 later
                 for later, awaited in _open.items()
-                if all(one.done() or isinstance(one, (CallFuture, _Later)) for one in awaited)
+                if all(one.done() or isinstance(one, CallFuture) for one in awaited)
             ]
         if not ours:
             return
@@ -174,17 +186,63 @@ def _with_results(value: Any) -> Any:
     return result(value)
 
 
-class Function:
+class _Queued(Generic[_P, _T]):
+    """What queues a call where it is called."""
+
+    def _queue(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallFuture[_T]:
+        raise NotImplementedError
+
+    # Type checkers know futures in place of values in the first four positions.
+    @overload
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> CallFuture[_T]:
+        ...
+
+    @overload
+    def __call__(self, a: _Awaited, /, *args: Any, **kwargs: Any) -> CallFuture[_T]:
+        ...
+
+    @overload
+    def __call__(self, a: Any, b: _Awaited, /, *args: Any, **kwargs: Any) -> CallFuture[_T]:
+        ...
+
+    @overload
+    def __call__(self, a: Any, b: Any, c: _Awaited, /, *args: Any, **kwargs: Any) -> CallFuture[_T]:
+        ...
+
+    @overload
+    def __call__(self, a: Any, b: Any, c: Any, d: _Awaited, /, *args: Any, **kwargs: Any) -> CallFuture[_T]:
+        ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> CallFuture[_T]:
+        """A future of the call. Futures among the arguments, or in a list, tuple or dictionary that is one, are waited for and
+        stand for their results; where one fails, this call fails as it did and does not run."""
+        return self._queue(args, kwargs)
+
+
+class Function(_Queued[_P, _T]):
     """What `task` makes of a function: calling it queues a call and gives its future. `here(...)` calls the function itself."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    here: Callable[_P, _T]
+
+    def __init__(self, function: Callable[_P, _T], options: Options) -> None:
         functools.update_wrapper(self, function)
         self.here = function
         self._options = options
 
-    def options(self, **options: Any) -> Function:
+    def options(self, **options: Unpack[Options]) -> Function[_P, _T]:
         """The same function with other options besides: `fit.options(cpus=8)(path)`."""
-        return task(**{**self._options, **options})(self.here)
+        both: Options = {**self._options, **options}
+        return task(**both)(self.here)
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Function[_P, _T]:
+        ...
+
+    @overload
+    def __get__(
+        self: Function[Concatenate[Any, _Q], _T], instance: object, owner: type | None = None
+    ) -> _Bound[_Q, _T]:
+        ...
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else _Bound(self, instance)
@@ -195,14 +253,12 @@ class Function:
             return Function, (self.here, self._options)
         return self.here.__qualname__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
-        """A future of the call. Futures among the arguments, or in a list, tuple or dictionary that is one, are waited for and
-        stand for their results; where one fails, this call fails as it did and does not run."""
+    def _queue(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallFuture[_T]:
         executor = _executor(self._options)
         awaited = [future for value in (*args, *kwargs.values()) for future in _futures_in(value)]
         if not awaited:
             return executor.submit(_Run(self), *args, **kwargs)
-        later = _Later()
+        later: _Later[_T] = _Later()
         left = len(awaited)
         counting = threading.Lock()
 
@@ -231,40 +287,42 @@ class Function:
         return later
 
 
-class _Bound:
+class _Bound(_Queued[_P, _T]):
     """A method: its object goes along."""
 
-    def __init__(self, function: Function, instance: object) -> None:
+    here: Callable[_P, _T]
+
+    def __init__(self, function: Function[Any, _T], instance: object) -> None:
         functools.update_wrapper(self, function.here)
         self._function, self._instance = function, instance
         self.here = functools.partial(function.here, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
-        return self._function(self._instance, *args, **kwargs)
+    def _queue(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallFuture[_T]:
+        return self._function._queue((self._instance, *args), kwargs)
 
 
-class _Run:
+class _Run(Generic[_T]):
     """In a worker: the function itself. Its task has the function's name."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function[Any, _T]) -> None:
         self.function = function
         self.__qualname__ = function.here.__qualname__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> _T:
         return self.function.here(*args, **kwargs)
 
 
 @overload
-def task(function: Callable[..., Any], /) -> Function:
+def task(function: Callable[_P, _T], /) -> Function[_P, _T]:
     ...
 
 
 @overload
-def task(**options: Any) -> Callable[[Callable[..., Any]], Function]:
+def task(**options: Unpack[Options]) -> Callable[[Callable[_P, _T]], Function[_P, _T]]:
     ...
 
 
-def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def task(function: Callable[..., Any] | None = None, /, **options: Unpack[Options]) -> Any:
     """Makes calls of a function tasks, and their values futures: `@task`, or `@task(cpus=4, memory="8G", ...)` with the options of
     `Executor`. `function.here(...)` is the function itself."""
     inspect.signature(Executor).bind(
@@ -275,7 +333,17 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return Function(function, options)
 
 
-def gather(*futures: concurrent.futures.Future[Any], progress: bool | None = None) -> list[Any]:
+@overload
+def gather(*futures: concurrent.futures.Future[_T], progress: bool | None = None) -> list[_T]:
+    ...
+
+
+@overload
+def gather(futures: Iterable[concurrent.futures.Future[_T]], /, *, progress: bool | None = None) -> list[_T]:
+    ...
+
+
+def gather(*futures: Any, progress: bool | None = None) -> list[Any]:
     """Their results in this order; raises what the first of them that failed has raised. `progress` as for `Client.wait`."""
     if len(futures) == 1 and not isinstance(futures[0], concurrent.futures.Future):
         futures = tuple(futures[0])

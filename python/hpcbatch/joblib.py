@@ -12,13 +12,30 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import CancelledError, Future
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
-import joblib
-from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
+import joblib  # type: ignore[import,unused-ignore]  # it has no types
 
 from .arrays import Arrays, Unseen
 from .executor import Executor
+
+if TYPE_CHECKING:
+
+    class _Base:
+        parallel: Any
+
+        def __init__(self, **options: Any) -> None:
+            ...
+
+        def reset_batch_stats(self) -> None:
+            ...
+
+else:
+    from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
+
+    class _Base(AutoBatchingMixin, ParallelBackendBase):
+        pass
+
 
 _AS_MANY_AS_THERE_ARE = 10_000
 
@@ -28,11 +45,11 @@ def _run(batch: bytes) -> list[Any]:
     return list(pickle.loads(batch)())
 
 
-class Backend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
+class Backend(_Base):
     """What `joblib.parallel_config(backend="hpcbatch")` makes; one thread at a time, as joblib's own."""
 
-    default_n_jobs = -1
-    supports_retrieve_callback = True
+    default_n_jobs: int = -1
+    supports_retrieve_callback: bool = True
 
     def __init__(
         self, nesting_level: int | None = None, inner_max_num_threads: int | None = None, **options: Any

@@ -25,6 +25,7 @@ from parsl.providers.errors import SubmitException
 from parsl.utils import RepresentationMixin
 
 from .client import Error, Refused
+from .values import ListOf
 from .walltime import walltime_s
 from .work import Client
 
@@ -58,12 +59,12 @@ class Provider(ExecutionProvider, RepresentationMixin):
         walltime: str = "00:10:00",
         worker_init: str = "",
         site: str | None = None,
-        tags: Sequence[str] | None = None,
+        tags: ListOf[str] | None = None,
         launcher: Any = None,
         program: str | None = None,
     ) -> None:
-        self.cores_per_node = cores_per_node
-        self.mem_per_node = mem_per_node
+        self.cores_per_node: int | None = cores_per_node
+        self.mem_per_node: float | None = mem_per_node
         self.gpus_per_node = gpus_per_node
         self.init_blocks = init_blocks
         self.min_blocks = min_blocks
@@ -73,7 +74,7 @@ class Provider(ExecutionProvider, RepresentationMixin):
         self.worker_init = worker_init
         self.site = site
         self.tags = tags
-        self.launcher = launcher or SingleNodeLauncher()
+        self.launcher: Any = launcher or SingleNodeLauncher()
         self.program = program
         self.script_dir: str | None = None
         self.resources: dict[object, Any] = {}
@@ -119,7 +120,7 @@ class Provider(ExecutionProvider, RepresentationMixin):
                 **paths,
             )
         except Error as error:
-            raise SubmitException(job_name, str(error)) from error
+            raise SubmitException(job_name, str(error)) from error  # type: ignore[no-untyped-call]  # of parsl
         self.resources[task.id] = {name: path.replace("{id}", task.id) for name, path in paths.items()}
         return task.id
 

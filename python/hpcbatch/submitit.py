@@ -99,7 +99,7 @@ class HpcbatchInfoWatcher(core.InfoWatcher):
 class HpcbatchJob(core.Job[core.R]):
     """A task, or one of an array: `job_id` is like 12 or 12.3."""
 
-    watcher = HpcbatchInfoWatcher()
+    watcher: HpcbatchInfoWatcher = HpcbatchInfoWatcher()
 
     def cancel(self, check: bool = True) -> None:
         try:
@@ -170,7 +170,7 @@ class HpcbatchExecutor(core.Executor):
     """`python`: the command that is Python on the nodes. Parameters are submitit's own, with `hpcbatch_site`, `hpcbatch_tags` and
     `hpcbatch_setup` (lines for a shell to run first). `max_num_timeout`: how often one with a `checkpoint` goes on."""
 
-    job_class = HpcbatchJob
+    job_class: type[core.Job[Any]] = HpcbatchJob
 
     def __init__(
         self, folder: Path | str, max_num_timeout: int = 3, max_pickle_size_gb: float = 1.0, python: str | None = None

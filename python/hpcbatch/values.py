@@ -6,10 +6,35 @@ import datetime
 import math
 import operator
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
 from .client import Error
+
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class ListOf(Protocol[_T_co]):
+    """For type checkers: a list, a tuple, a range; a text is none, although it is a sequence of texts, nor is a mapping."""
+
+    def __len__(self) -> int:
+        ...
+
+    def __iter__(self) -> Iterator[_T_co]:
+        ...
+
+    def __contains__(self, value: object, /) -> bool:
+        ...
+
+    def __getitem__(self, index: int, /) -> _T_co:
+        ...
+
+    def index(self, value: Any, /) -> int:
+        ...
+
+    def count(self, value: Any, /) -> int:
+        ...
 
 
 # `word` is what the option is called, for whoever gave it wrongly: TypeError and ValueError name it.

@@ -22,17 +22,24 @@ import dataclasses
 import datetime
 import functools
 import html
+import inspect
 import os
 import time as _time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, Union
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union
 
 from . import client as _client
 from . import values as _values
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
-from .values import row_of, word_of
+from .values import ListOf, row_of, word_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec, Unpack
+
+    _P = ParamSpec("_P")
 
 __all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait"]
 
@@ -109,6 +116,17 @@ class Failed(Error):
 
     def __reduce__(self) -> Any:
         return type(self), (str(self), self.counts)
+
+
+class Needs(TypedDict, total=False):
+    """What `retry` may change, as `submit` takes it."""
+
+    cpus: float
+    memory: str | int
+    mem: str | int
+    disk: str | int
+    gpus: float | str | Mapping[str, Any]
+    time: str | float | datetime.timedelta
 
 
 def _given(**options: object) -> dict[str, Any]:
@@ -264,7 +282,7 @@ class Submission:
         """Lets go what was held; how many tasks that were."""
         return self._client.release(self)
 
-    def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
+    def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: Unpack[Needs]) -> int:
         """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `memory`, `disk`, `time`, `gpus`: with
         these needs from now on."""
         return self._client.retry(self, failed_only=failed_only, failures=failures, **needs)
@@ -316,7 +334,7 @@ class Client:
 
     def __init__(self, program: str | None = None, name: str | None = None) -> None:
         self.program = program
-        self.name = name or f"shell:{_client.user_name()}"
+        self.name: str = name or f"shell:{_client.user_name()}"
         self._engine = _client.connect(program)
 
     def _with_engine(self, act: Callable[[_client.Client], _T]) -> _T:
@@ -336,12 +354,12 @@ class Client:
 
     def submit(
         self,
-        command: Sequence[str | Path] | None = None,
+        command: ListOf[str | Path | float] | None = None,
         *,
         tool: str | None = None,
         parameters: Mapping[str, object] | None = None,
-        items: Iterable[Item] | None = None,
-        columns: Sequence[str] | None = None,
+        items: ListOf[Item] | Iterator[Item] | AbstractSet[Item] | ValuesView[Item] | None = None,
+        columns: ListOf[str] | None = None,
         array: str | range | None = None,
         max_running: int | None = None,
         max_fails: int | None = None,
@@ -351,11 +369,11 @@ class Client:
         gpus: float | str | Mapping[str, Any] | None = None,
         gpu_memory: str | int | None = None,
         gpu_capability: str | float | None = None,
-        one_of: Sequence[Mapping[str, Any]] | None = None,
+        one_of: ListOf[Mapping[str, Any]] | None = None,
         time: str | float | datetime.timedelta | None = None,
         site: str | None = None,
-        not_sites: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        not_sites: ListOf[str] | AbstractSet[str] | None = None,
+        tags: ListOf[str] | AbstractSet[str] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: Path | None = None,
@@ -486,9 +504,11 @@ class Client:
         waiting = _Waiting(self, named, timeout)
         bar = Bar(", ".join(named[:3]) + (", ..." if len(named) > 3 else ""), progress)
         try:
-            while not waiting.is_over:
+            while True:
                 counts = waiting.step(bar.patience(_LONGEST_WAIT))
                 bar.show(counts.ended, counts.total, counts.words(), waiting.is_over)
+                if waiting.is_over:
+                    break
         finally:
             bar.close()
         if check and not counts.all_done:
@@ -551,7 +571,7 @@ class Client:
         *,
         failed_only: bool = False,
         failures: Iterable[str] = (),
-        **needs: object,
+        **needs: Unpack[Needs],
     ) -> int:
         """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `memory`, `disk`, `time`, `gpus`: with
         these needs from now on."""
@@ -561,7 +581,7 @@ class Client:
         if only := list(failures):
             body["failures"] = only
         if needs:
-            said = {"memory" if name == "mem" else name: value for name, value in needs.items()}
+            said: dict[str, object] = {"memory" if name == "mem" else name: value for name, value in needs.items()}
             if "time" in said:
                 said["time"] = _values.seconds_or_text(said["time"])
             body["needs"] = said
@@ -578,14 +598,29 @@ def _own() -> Client:
     return Client()
 
 
-def submit(command: Sequence[str] | None = None, **options: Any) -> Submission:
+def _with_parameters_of(
+    method: Callable[Concatenate[Client, _P], _T],
+) -> Callable[[Callable[..., _T]], Callable[_P, _T]]:
+    """The function takes what the method does, for who reads it and for type checkers."""
+    signature = inspect.signature(method)
+
+    def same(function: Callable[..., _T]) -> Callable[_P, _T]:
+        setattr(function, "__signature__", signature.replace(parameters=[*signature.parameters.values()][1:]))
+        return function
+
+    return same
+
+
+@_with_parameters_of(Client.submit)
+def submit(*command: Any, **options: Any) -> Submission:
     """`Client().submit`, with one client for all calls."""
-    return _own().submit(command, **options)
+    return _own().submit(*command, **options)
 
 
-def wait(ids: str | Submission | Iterable[str | Submission], **options: Any) -> Counts:
+@_with_parameters_of(Client.wait)
+def wait(*ids: Any, **options: Any) -> Counts:
     """`Client().wait`, with one client for all calls."""
-    return _own().wait(ids, **options)
+    return _own().wait(*ids, **options)
 
 
 def _indices(text: str) -> Iterator[int]:

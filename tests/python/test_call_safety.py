@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from hpcbatch import call_seal, client  # noqa: E402
 from hpcbatch.call_folder import CallFolder  # noqa: E402
 from hpcbatch.call_pace import Pace  # noqa: E402
-from hpcbatch.calls import Call, CallFailed, CallFuture, Calls  # noqa: E402
+from hpcbatch.calls import Call, CallFailed, Calls, QueuedFuture  # noqa: E402
 from hpcbatch.regular_file import open_regular, read_regular  # noqa: E402
 
 KEY = call_seal.new_key()
@@ -123,7 +123,7 @@ def reader(folder):
 
 
 def futures_of(calls, number, count):
-    group = [Call(CallFuture(calls), b"", "f", 1) for _ in range(count)]
+    group = [Call(QueuedFuture(calls), b"", "f", 1) for _ in range(count)]
     calls._read(group, number, "12")
     assert all(call.future.done() for call in group)
     return [call.future for call in group]
