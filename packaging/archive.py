@@ -39,5 +39,5 @@ def files_below(folder):
 def python_files():
     """What of python/ is installed: each file, and its name below site-packages."""
     for path, name in files_below(PROJECT / "python"):
-        if path.suffix == ".py" or path.name == "py.typed":
+        if path.suffix in (".py", ".pyi") or path.name == "py.typed":
             yield path, name

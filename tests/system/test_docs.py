@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from engine_at_home import EngineAtHome
+from programs_of_docs import blocks_of
 
 HERE = pathlib.Path(__file__).resolve().parent.parent.parent
 # The codes with which hpcbatch says that it was not understood, and a shell that there is no such program.
@@ -28,15 +29,6 @@ def folder(tmp_path):
     (tmp_path / "tasks.toml").write_text('[[tasks]]\ncommand = ["echo", "hi"]\n')
     (tmp_path / "a.wav").touch()
     return tmp_path
-
-
-def blocks_of(text):
-    """Paragraphs that are indented by four blanks, as scripts."""
-    return [
-        re.sub("^    ", "", block, flags=re.M)
-        for block in re.findall(r"(?:^(?:    .*)?\n)*(?:^    .*\n)", text, flags=re.M)
-        if block.strip()
-    ]
 
 
 def bash(shared, script, folder):

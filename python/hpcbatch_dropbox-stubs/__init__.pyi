@@ -1,0 +1,1 @@
+../hpcbatch_dropbox.py
