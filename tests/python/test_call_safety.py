@@ -129,7 +129,7 @@ def futures_of(calls, number, count):
     return [call.future for call in group]
 
 
-GOOD = (0.1, pickle.dumps((True, 42, None)))
+GOOD = (0.1, pickle.dumps((True, 42, None)), {})
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,20 @@ GOOD = (0.1, pickle.dumps((True, 42, None)))
         None,
         7,
         (0.1,),
-        (0.1, b"", 3),
-        ("long", GOOD[1]),
-        (float("nan"), GOOD[1]),
-        (float("inf"), GOOD[1]),
-        (-1.0, GOOD[1]),
-        (0.1, "text"),
-        (0.1, b"no pickle"),
-        (0.1, pickle.dumps(7)),
-        (0.1, pickle.dumps((True, 42))),
-        (0.1, pickle.dumps((False, "no exception", "text"))),
-        (0.1, pickle.dumps((False, ValueError, "text"))),
+        GOOD[:2],
+        (*GOOD[:2], 3),
+        (*GOOD[:2], {"stdout": 3}),
+        (0.1, b"", {}),
+        ("long", *GOOD[1:]),
+        (float("nan"), *GOOD[1:]),
+        (float("inf"), *GOOD[1:]),
+        (-1.0, *GOOD[1:]),
+        (0.1, "text", {}),
+        (0.1, b"no pickle", {}),
+        (0.1, pickle.dumps(7), {}),
+        (0.1, pickle.dumps((True, 42)), {}),
+        (0.1, pickle.dumps((False, "no exception", "text")), {}),
+        (0.1, pickle.dumps((False, ValueError, "text")), {}),
     ],
     ids=str,
 )
@@ -167,7 +170,7 @@ def test_results_of_a_wrong_shape_fail_their_futures_alone(folder, all_of_it):
 
 def test_what_somebody_else_wrote_is_not_unpickled(folder, trap):
     calls = reader(folder)
-    forged = pickle.dumps([(0.1, pickle.dumps((True, trap, None)))])
+    forged = pickle.dumps([(0.1, pickle.dumps((True, trap, None)), {})])
     folder.write("1.results", forged)
     folder.write("2.results", call_seal.sealed(call_seal.new_key(), "results 2", pickle.dumps(trap)))
     for number in ("1", "2"):
@@ -204,7 +207,7 @@ def any_value(draw, depth=0):
         lambda: [any_value(draw, depth + 1) for _ in range(draw.randint(0, 4))],
         lambda: tuple(any_value(draw, depth + 1) for _ in range(draw.randint(0, 4))),
         lambda: pickle.dumps(any_value(draw, depth + 1)),
-        lambda: (0.1, pickle.dumps((draw.random() < 0.5, any_value(draw, depth + 1), any_value(draw, depth + 1)))),
+        lambda: (0.1, pickle.dumps((draw.random() < 0.5, any_value(draw, depth + 1), any_value(draw, depth + 1))), {}),
         lambda: {draw.randint(0, 3): any_value(draw, depth + 1)},
         lambda: draw.choice([KeyError("x"), SystemExit(3), KeyboardInterrupt(), ValueError, StopIteration(7)]),
     ]
@@ -215,7 +218,7 @@ def test_results_that_were_changed_anywhere_fail_their_futures(folder, trap):
     for seed in range(TRIES):
         draw = random.Random(seed)
         whole = call_seal.sealed(KEY, f"results {seed}", pickle.dumps([GOOD, GOOD]))
-        forged = whole + pickle.dumps([(0.1, pickle.dumps((True, trap, None)))])
+        forged = whole + pickle.dumps([(0.1, pickle.dumps((True, trap, None)), {})])
         data = changed(draw, draw.choice([whole, forged]))
         folder.write(f"{seed}.results", data)
         for future in futures_of(reader(folder), str(seed), 2):
@@ -248,7 +251,7 @@ def test_a_folder_that_is_put_in_place_of_ours_is_not_read(folder, trap):
     path = pathlib.Path(folder.path)
     path.rename(path.with_name("aside"))
     path.mkdir()
-    (path / "1.results").write_bytes(pickle.dumps([(0.1, pickle.dumps((True, trap, None)))]))
+    (path / "1.results").write_bytes(pickle.dumps([(0.1, pickle.dumps((True, trap, None)), {})]))
     (failed,) = futures_of(reader(folder), "1", 1)
     assert isinstance(failed.exception().__cause__, FileNotFoundError)
     path.with_name("aside").rename(path.with_name("calls-aside"))
@@ -270,7 +273,7 @@ def test_a_folder_where_others_can_put_files_is_refused(tmp_path):
 
 def preparation():
     said = {"path": sys.path, "directory": os.getcwd(), "main": None, "by_value": False}
-    said |= {"argv": [""], "umask": None, "initializer": None}
+    said |= {"argv": [""], "umask": None, "initializer": None, "authkey": b"key"}
     return base64.b64encode(pickle.dumps(said)).decode()
 
 
@@ -293,7 +296,7 @@ def test_a_worker_makes_calls_and_seals_what_they_give(tmp_path):
     done = work(tmp_path, f"7 {sealed}")
     assert done.returncode == 0, done.stderr
     with open_regular(tmp_path / "results") as file:
-        ((_, answer),) = pickle.loads(call_seal.opened(KEY, "results 7", file))
+        ((_, answer, _),) = pickle.loads(call_seal.opened(KEY, "results 7", file))
     is_good, seen, _ = pickle.loads(answer)
     assert is_good and seen.split("\0")[1:-1] == [str(WORKER), "results"], "what is called stands in no argument"
 
