@@ -26,10 +26,10 @@ import time
 TYPE_CHECKING = False  # a worker does not wait for `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Literal, TypeVar, overload
+    from typing import Any, Literal, Optional, TypeVar, overload
 
     Model = TypeVar("Model")
-    Fact = tuple[int, int, int] | None
+    Fact = Optional[tuple[int, int, int]]
 
 # A file system's clock may be so far behind.
 _CLOCKS_APART_NS = 50_000_000

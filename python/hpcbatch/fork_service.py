@@ -35,9 +35,9 @@ import weakref
 TYPE_CHECKING = False  # a service does not wait for `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, Optional
 
-    Facts = dict[str, tuple[int, int, int] | None]
+    Facts = dict[str, Optional[tuple[int, int, int]]]
 
 _LOOK_EVERY_S = 5.0
 _SIGN_EVERY_S = 1.0

@@ -22,7 +22,7 @@ import os
 import threading
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, overload
 
 from .calls import CallFuture
 from .executor import Executor, Options, value_pickler
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     _P = ParamSpec("_P")
     _Q = ParamSpec("_Q")
     # What stands for its results where a function is called.
-    _Awaited = (
-        concurrent.futures.Future[Any]
-        | Sequence[concurrent.futures.Future[Any]]
-        | Mapping[Any, concurrent.futures.Future[Any]]
-    )
+    _Awaited = Union[
+        concurrent.futures.Future[Any],
+        Sequence[concurrent.futures.Future[Any]],
+        Mapping[Any, concurrent.futures.Future[Any]],
+    ]
 else:
     # Python 3.9 has none; Generic takes any variable.
     _P = getattr(typing, "ParamSpec", TypeVar)("_P")

@@ -69,7 +69,8 @@ def home():
 
 def test_a_forked_task_is_a_task_like_any_other(home):
     (home.directory / "script.py").write_text(
-        "import os, sys\nprint(__name__, __file__, sys.argv[1:], sys.path[0])\nsys.exit('no')\n"
+        "import os, sys\nprint(__name__, __file__, sys.argv[1:], sys.path[0])\n"
+        "def f(x: 1 + 1): pass\nprint(f.__annotations__)\nsys.exit('no')\n"
     )
     (home.directory / "module.py").write_text(
         "import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nraise ValueError('why not')\n"
@@ -105,7 +106,7 @@ def test_a_forked_task_is_a_task_like_any_other(home):
     )
     assert said["parent"] in home.pilot_pids()
     assert said["fds"][:3] == [0, 1, 2] and len(said["fds"]) == 4, "a descriptor of the service was left open"
-    assert home.log(two) == f"__main__ {home.directory}/script.py ['x'] {home.directory}\n"
+    assert home.log(two) == f"__main__ {home.directory}/script.py ['x'] {home.directory}\n{{'x': 2}}\n"
     assert home.log(two, "stderr") == "no\n" and home.show(two)["exit_code"] == 1
     assert home.log(three).startswith("__main__ module ['y']")
     assert home.log(three, "stderr").rstrip().endswith("ValueError: why not")
