@@ -56,11 +56,10 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
                           "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2",
                           "--env", HasSubstr("HPCBATCH_SCRIPT=")));
   EXPECT_TRUE(read.errors_go_to_output);
-  ASSERT_EQ(read.notes.size(), 3U);
+  ASSERT_EQ(read.notes.size(), 2U);
   EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
   EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");
-  EXPECT_EQ(read.notes[2], "it uses SLURM_JOB_NODELIST, which nobody sets here");
-  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\""));
+  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\""));
   EXPECT_THAT(read.command.at(4), "/bin/sh");
   EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH -c 2\n").command,
               ElementsAre("/bin/sh", "-c", HasSubstr("exec"), "sh", "/usr/bin/env", "python3",
@@ -93,6 +92,79 @@ TEST(ScriptTest, MemoryPerCpuIsForAllCpusWhereverTheyStand) {
   EXPECT_EQ(options[2] + options[3], "--mem8589934592");
   EXPECT_EQ(script_of("#SBATCH --mem-per-cpu=500\n:").options.at(1), "524288000");
   EXPECT_THAT(refused_script("#SBATCH --mem-per-cpu=lots\n:"), HasSubstr("--mem-per-cpu=lots"));
+}
+
+std::string variables_in(const std::string& text) {
+  std::string all;
+  for (const BatchVariable& one : batch_variables_of(text))
+    all += (all.empty() ? "" : " ") + one.name + ":" + std::to_string(one.line);
+  return all;
+}
+
+TEST(ScriptTest, VariablesThatAScriptReliesOnAreFound) {
+  for (const char* line : {"rm -rf /scratch/$SLURM_JOB_ID",
+                           "cd ${SLURM_JOB_ID}",
+                           "x=${SLURM_JOB_ID%%.*}",
+                           "echo \"a # $SLURM_JOB_ID\"",
+                           "trap 'rm -r $SLURM_JOB_ID' EXIT",
+                           "((n = SLURM_JOB_ID + 1))",
+                           "n=$((SLURM_JOB_ID*2))",
+                           "f=${files[SLURM_JOB_ID]}",
+                           "f=${files[SLURM_JOB_ID-1]}",
+                           "printenv SLURM_JOB_ID",
+                           "SLURM_JOB_ID=$SLURM_JOB_ID",
+                           "SLURM_JOB_ID=1 ./prog; cd $SLURM_JOB_ID",
+                           "make SLURM_JOB_ID=1; cd $SLURM_JOB_ID",
+                           "echo ${SLURM_JOB_ID:?must be set}",
+                           "os.environ[\"SLURM_JOB_ID\"]",
+                           "int(os.environ['SLURM_JOB_ID'])",
+                           "os.getenv('SLURM_JOB_ID')",
+                           "my $id = $ENV{SLURM_JOB_ID};",
+                           "Sys.getenv(\"SLURM_JOB_ID\")",
+                           "awk 'BEGIN {print ENVIRON[\"SLURM_JOB_ID\"]}'",
+                           "echo ${#SLURM_JOB_ID}"})
+    EXPECT_EQ(variables_in(std::string("#!/bin/sh\n") + line + "\n"), "SLURM_JOB_ID:2") << line;
+  EXPECT_EQ(
+      variables_in("cd $PBS_O_WORKDIR\necho $PBS_JOBID $PBS_O_WORKDIR $LSB_JOBID $SGE_TASK_ID"),
+      "PBS_O_WORKDIR:1 PBS_JOBID:2 LSB_JOBID:2 SGE_TASK_ID:2");
+}
+
+TEST(ScriptTest, WhatHasAValueWithoutABatchSystemIsNotReliedOn) {
+  for (const char* text : {"n=${SLURM_CPUS_PER_TASK:-1}",
+                           "n=${SLURM_CPUS_PER_TASK-1}",
+                           "n=${SLURM_CPUS_PER_TASK:+x}",
+                           ": ${SLURM_JOB_ID:=1}\ncd $SLURM_JOB_ID",
+                           "SLURM_JOB_ID=7; cd $SLURM_JOB_ID",
+                           "export SLURM_JOB_ID=$(date +%s)\ncd $SLURM_JOB_ID",
+                           "SLURM_JOB_ID=\"a b\"\ncd $SLURM_JOB_ID",
+                           "if [ -z \"$SLURM_JOB_ID\" ]; then SLURM_JOB_ID=1; fi\ncd $SLURM_JOB_ID",
+                           "[[ -n ${SLURM_JOB_ID} ]] && echo in a batch job",
+                           "# cd $SLURM_JOB_ID",
+                           "cd /tmp # $SLURM_JOB_ID",
+                           "for SLURM_JOB_ID in 1 2; do echo $SLURM_JOB_ID; done",
+                           "read -r SLURM_JOB_ID\ncd $SLURM_JOB_ID",
+                           "env | grep SLURM_",
+                           "unset SLURM_JOB_ID",
+                           "cd $MY_SLURM_JOB_ID",
+                           "os.environ.get(\"SLURM_JOB_ID\", 1)",
+                           "os.environ.get('SLURM_JOB_ID') or 1",
+                           "os.environ['SLURM_JOB_ID'] = '1'\nos.environ['SLURM_JOB_ID']",
+                           "if 'SLURM_JOB_ID' in os.environ:",
+                           "id <- Sys.getenv(\"SLURM_JOB_ID\", \"1\")"})
+    EXPECT_EQ(variables_in(text), "") << text;
+}
+
+TEST(ScriptTest, LinesOfOtherBatchSystemsAreRefused) {
+  EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH -c 2\n#PBS -l select=1:ncpus=2\n:"),
+            "/w/job.sh:3: '#PBS -l select=1:ncpus=2' is a line for PBS, which hpcbatch does not "
+            "read; say what it asks for in a line as '#HPCBATCH --cpus 2 --mem 4G --time 1h' and "
+            "remove it, or hand the script to qsub");
+  for (const char* line : {"#BSUB -n 4", "#$ -cwd", "#$ -t 1-3", "#MSUB -l nodes=1", "#PBS\t-N x"})
+    EXPECT_THAT(refused_script(std::string("#!/bin/sh\n") + line + "\n:"), HasSubstr(":2: '#"))
+        << line;
+  EXPECT_THAT(refused_script("#!/bin/sh\n:\n#$ -cwd\n"), HasSubstr("Grid Engine"));
+  for (const char* text : {"#PBSPRO\n:", "#$HOME is big\n:", ":\n#PBS -N late\n", "# PBS -N x\n:"})
+    EXPECT_EQ(refused_script(std::string("#!/bin/sh\n") + text), "") << text;
 }
 
 TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {

@@ -3,6 +3,7 @@
 #include "verb_test.hpp"
 
 #include <atomic>
+#include <filesystem>
 
 #include <signal.h>
 
@@ -128,6 +129,39 @@ TEST_F(SubmitTest, ABadFileSubmitsNothing) {
   EXPECT_THAT(result.err, HasSubstr(bad + ":2: "));
   EXPECT_EQ(cli({"submit", "--each", file("empty", "\n"), "--", "true"}).exit_code, 2);
   EXPECT_TRUE(engine().requests().empty());
+}
+
+TEST_F(SubmitTest, AScriptThatReliesOnVariablesOfABatchSystemIsRefused) {
+  accept();
+  const std::string script =
+      file("job.sh", "#!/bin/bash\nW=/scratch/$SLURM_JOB_ID\nrm -rf $W $PBS_NODEFILE\n");
+  const CliResult refused = cli({"submit", script});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("uses SLURM_JOB_ID (line 2), PBS_NODEFILE (line 3), which "
+                                     "nobody sets here; $HPCBATCH_TASK_ID says the same"));
+  CliOptions own;
+  own.environment["PBS_NODEFILE"] = "/nodes";
+  EXPECT_EQ(cli({"submit", "--env", "SLURM_JOB_ID=1", script}, own).exit_code, 0)
+      << "the user gives both a value";
+  const std::string array = file("array.sh", "#!/bin/bash\nrm -rf /tmp/x/$SLURM_ARRAY_TASK_ID\n");
+  EXPECT_THAT(cli({"submit", array}).err, HasSubstr("--array sets SLURM_ARRAY_TASK_ID"));
+  EXPECT_EQ(cli({"submit", "--array", "1-3", array}).exit_code, 0);
+}
+
+TEST_F(SubmitTest, AScriptFindsWhatSlurmWouldHaveSetWhereThatIsTrueHere) {
+  accept();
+  const std::string script =
+      file("job.sh",
+           "\xef\xbb\xbf#!/bin/bash\n#SBATCH --export=ALL,SLURM_NTASKS=3\ncd $SLURM_SUBMIT_DIR\n");
+  const CliResult taken = cli({"submit", script});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const json::array sent = tasks();
+  const json::object& env = sent.at(0).at("env").as_object();
+  EXPECT_EQ(env.at("SLURM_SUBMIT_DIR"), json::string(std::filesystem::current_path().string()));
+  EXPECT_EQ(env.at("SLURM_JOB_NAME"), "job.sh");
+  EXPECT_EQ(env.at("SLURM_NTASKS"), "3") << "what the user says holds";
+  EXPECT_TRUE(env.at("HPCBATCH_SCRIPT").as_string().starts_with("#!/bin/bash"))
+      << "a byte order mark is no part of it";
 }
 
 TEST_F(SubmitTest, ALostAnswerIsAskedForWithTheSameKey) {

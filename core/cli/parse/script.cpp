@@ -1,6 +1,7 @@
 #include "cli/parse/script.hpp"
 
 #include "cli/parse/spelled.hpp"
+#include "documents/text_check.hpp"
 #include "model/quantities.hpp"
 
 #include <algorithm>
@@ -219,11 +220,48 @@ bool may_be_left_out(std::string_view name) {
   return kLeftOut.contains(name);
 }
 
+/// Lines of other batch systems, and the program that takes them.
+struct Foreign {
+  std::string_view mark, system, program;
+  bool only_in_head;  ///< that system does not read them behind the first command
+};
+constexpr std::array kForeign{
+    Foreign{"#PBS", "PBS", "qsub", true},          Foreign{"#BSUB", "LSF", "bsub", false},
+    Foreign{"#$ -", "Grid Engine", "qsub", false}, Foreign{"#$\t-", "Grid Engine", "qsub", false},
+    Foreign{"#$-", "Grid Engine", "qsub", false},  Foreign{"#MSUB", "Moab", "msub", true},
+    Foreign{"#COBALT", "Cobalt", "qsub", true},    Foreign{"#OAR", "OAR", "oarsub", true},
+    Foreign{"#PJM", "PJM", "pjsub", true}};
+
+void refuse_foreign(std::string_view line, bool is_in_head, const std::string& where) {
+  for (const Foreign& foreign : kForeign) {
+    if (!line.starts_with(foreign.mark) || (foreign.only_in_head && !is_in_head)) continue;
+    const std::string_view rest = line.substr(foreign.mark.size());
+    if (foreign.mark.back() != '-' && !rest.empty() && rest[0] != ' ' && rest[0] != '\t') continue;
+    throw std::invalid_argument(
+        where + "'" + show_text(trimmed(line), 80) + "' is a line for " +
+        std::string(foreign.system) +
+        ", which hpcbatch does not read; say what it asks for in a line as '#HPCBATCH --cpus 2 "
+        "--mem 4G --time 1h' and remove it, or hand the script to " +
+        std::string(foreign.program));
+  }
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) {}
   void line(std::string_view text, std::size_t number) {
     where_ = file_ + ":" + std::to_string(number) + ": ";
+    if (const std::string_view words = trimmed(text); !words.empty() && words.front() != '#')
+      in_head_ = false;
+    refuse_foreign(text, in_head_, where_);
+    if (in_head_) read_ours(text);
+  }
+  void end() { put_memory_per_cpu(); }
+  ScriptWords options;
+  std::string read, left_out;
+
+ private:
+  void read_ours(std::string_view text) {
     for (const std::string_view ours : {"#HPCBATCH", "#SBATCH"}) {
       if (!text.starts_with(ours) || text.size() == ours.size()) continue;
       if (text[ours.size()] != ' ' && text[ours.size()] != '\t') continue;
@@ -234,11 +272,6 @@ class Reader {
         options.insert(options.end(), words.begin(), words.end());
     }
   }
-  void end() { put_memory_per_cpu(); }
-  ScriptWords options;
-  std::string read, left_out;
-
- private:
   void read_sbatch(const ScriptWords& words) {
     for (std::size_t at = 0; at < words.size();) read_option(words, at);
   }
@@ -310,31 +343,18 @@ class Reader {
 
   const std::string& file_;
   std::string where_;
+  bool in_head_{true};
   std::uint64_t memory_per_cpu_{0};
 };
 
-/// Variables that sbatch would have set and that are the same here.
-constexpr std::string_view kTheirVariables =
-    "export SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\" "
-    "SLURM_CPUS_PER_TASK=\"${HPCBATCH_CPUS-}\" SLURM_NTASKS=1 SLURM_NNODES=1; exec \"$@\"";
-
-/// Names of SLURM's that the script uses and nobody sets.
-std::string unknown_variables(const std::string& text) {
-  std::set<std::string> names;
-  for (std::size_t at = text.find("SLURM_"); at != std::string::npos;
-       at = text.find("SLURM_", at)) {
-    std::size_t end = at;
-    while (end < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
-      ++end;
-    const std::string name = text.substr(at, end - at);
-    if (kTheirVariables.find(" " + name + "=") == std::string_view::npos) names.insert(name);
-    at = end;
-  }
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
+/// Of sbatch's variables those that have another value for each task.  What the user has set
+/// stays; an array's is there in an array alone.
+constexpr std::string_view kTaskVariables =
+    "n=${HPCBATCH_CPUS%.*}; [ \"$n\" -gt 0 ] || n=1; "
+    "export SLURM_CPUS_PER_TASK=\"${SLURM_CPUS_PER_TASK:-$n}\" "
+    "SLURM_CPUS_ON_NODE=\"${SLURM_CPUS_ON_NODE:-$n}\"; "
+    "[ -z \"${HPCBATCH_TASK_INDEX-}\" ] || export SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\"; "
+    "exec \"$@\"";
 
 ScriptWords interpreter_of(const std::string& text) {
   if (!text.starts_with("#!")) return {"/bin/sh"};
@@ -376,9 +396,7 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
-    ++number;
-    if (const std::string_view words = trimmed(line); !words.empty() && words.front() != '#') break;
-    reader.line(line, number);
+    reader.line(line, ++number);
   }
   reader.end();
   Script script{std::move(reader.options), interpreter_of(text)};
@@ -395,9 +413,11 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
     script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
     script.command.insert(script.command.end(), {"-c", kRunText});
   }
-  if (is_slurms) {
+  script.variables = batch_variables_of(text);
+  script.knows_slurm = is_slurms || text.find("SLURM_") != std::string::npos;
+  if (script.knows_slurm) {
     script.command.insert(script.command.begin(),
-                          {"/bin/sh", "-c", std::string(kTheirVariables), "sh"});
+                          {"/bin/sh", "-c", std::string(kTaskVariables), "sh"});
   }
   script.command.push_back(file);
   script.command.insert(script.command.end(), arguments.begin(), arguments.end());
@@ -405,8 +425,6 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
     script.notes.push_back("of its lines for sbatch these hold here: " + reader.read);
   if (!reader.left_out.empty())
     script.notes.push_back("of its lines for sbatch these are left out: " + reader.left_out);
-  if (const std::string names = is_slurms ? unknown_variables(text) : ""; !names.empty())
-    script.notes.push_back("it uses " + names + ", which nobody sets here");
   return script;
 }
 

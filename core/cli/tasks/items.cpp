@@ -39,9 +39,9 @@ std::string place(const SourceText& source, std::size_t line) {
   return source.name + ":" + std::to_string(line + 1) + ": ";
 }
 
-std::vector<std::string> split_at(char mark, const std::string& text, std::size_t begin) {
+std::vector<std::string> split_at(char mark, const std::string& text) {
   std::vector<std::string> parts;
-  while (begin < text.size()) {
+  for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(mark, begin), text.size());
     parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
@@ -50,8 +50,7 @@ std::vector<std::string> split_at(char mark, const std::string& text, std::size_
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
-  // The mark that some editors put before UTF-8.
-  std::vector<std::string> lines = split_at('\n', text, text.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  std::vector<std::string> lines = split_at('\n', text);
   for (std::string& line : lines) {
     if (line.ends_with('\r')) line.pop_back();
   }
@@ -262,7 +261,7 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
       sources.push_back({"--items", source.words, false});
     else
       sources.push_back({source.file == "-" ? "standard input" : source.file,
-                         options.null ? split_at('\0', read_input(source.file, interrupt), 0)
+                         options.null ? split_at('\0', read_input(source.file, interrupt))
                                       : lines_of(read_input(source.file, interrupt))});
   }
   return items_of(sources, options);

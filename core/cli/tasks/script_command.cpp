@@ -78,12 +78,67 @@ std::string read_text(const SubmitCommand& asked, const Interrupt& interrupt) {
   return text;
 }
 
+/// Of sbatch's variables those that are the same for all tasks; what the user sets holds.
+void set_slurms_variables(WorkOptions& work, const std::string& directory) {
+  Assignments variables{{"SLURM_SUBMIT_DIR", directory}, {"SLURM_NTASKS", "1"},
+                        {"SLURM_NPROCS", "1"},           {"SLURM_NNODES", "1"},
+                        {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.name}};
+  work.env.insert(work.env.begin(), variables.begin(), variables.end());
+}
+
+/// What says the same here; empty: nothing does.
+std::string_view ours_for(std::string_view variable) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kOurs{
+      {{"SLURM_JOB_ID", "HPCBATCH_TASK_ID"},
+       {"SLURM_JOBID", "HPCBATCH_TASK_ID"},
+       {"SLURM_ARRAY_JOB_ID", "HPCBATCH_TASK_ID"},
+       {"PBS_JOBID", "HPCBATCH_TASK_ID"},
+       {"LSB_JOBID", "HPCBATCH_TASK_ID"},
+       {"PBS_ARRAY_INDEX", "HPCBATCH_TASK_INDEX"},
+       {"PBS_ARRAYID", "HPCBATCH_TASK_INDEX"},
+       {"LSB_JOBINDEX", "HPCBATCH_TASK_INDEX"},
+       {"SGE_TASK_ID", "HPCBATCH_TASK_INDEX"},
+       {"SLURM_TMPDIR", "TMPDIR"},
+       {"PBS_JOBDIR", "TMPDIR"},
+       {"SLURM_MEM_PER_NODE", "HPCBATCH_MEM_MB"},
+       {"SLURM_JOB_CPUS_PER_NODE", "HPCBATCH_CPUS"},
+       {"PBS_NP", "HPCBATCH_CPUS"}}};
+  const auto* const at = std::find_if(kOurs.begin(), kOurs.end(),
+                                      [&](const auto& one) { return one.first == variable; });
+  return at == kOurs.end() ? std::string_view{} : at->second;
+}
+
+void refuse_unset(const Script& script, const SubmitCommand& submit, const Surroundings& around,
+                  const std::string& file) {
+  const auto is_set = [&](const std::string& name) {
+    const auto is_it = [&](const auto& one) { return one.first == name; };
+    if (name == kOfEachTask.back()) return is_many(submit.many);
+    return std::find(kOfEachTask.begin(), kOfEachTask.end(), name) != kOfEachTask.end() ||
+           std::any_of(submit.work.env.begin(), submit.work.env.end(), is_it) ||
+           around.environment.contains(name);
+  };
+  std::string unset, hints;
+  for (const BatchVariable& variable : script.variables) {
+    if (is_set(variable.name)) continue;
+    unset += (unset.empty() ? "" : ", ") + variable.name + " (line " +
+             std::to_string(variable.line) + ")";
+    if (const auto ours = ours_for(variable.name); !ours.empty())
+      hints += "; $" + std::string(ours) + " says the same as " + variable.name;
+    if (variable.name == kOfEachTask.back()) hints += "; --array sets " + variable.name;
+  }
+  if (unset.empty()) return;
+  throw CommandError(
+      kExitUsage, file + " uses " + unset + ", which nobody sets here" + hints +
+                      "; give a value with --env NAME=VALUE, write a default into the script, as "
+                      "${NAME:-VALUE}, or hand it to the batch system itself");
+}
+
 }  // namespace
 
-SubmitCommand with_script(const SubmitCommand& asked, const std::string& directory,
+SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around,
                           const Interrupt& interrupt) {
   const std::string file =
-      (std::filesystem::path(directory) / asked.script).lexically_normal().string();
+      (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
   try {
     script = read_script(read_text(asked, interrupt), file, asked.work.command);
@@ -114,6 +169,8 @@ SubmitCommand with_script(const SubmitCommand& asked, const std::string& directo
     work.name = std::filesystem::path(file).filename().string();
   if (script.errors_go_to_output && work.standard_error.empty())
     work.standard_error = work.standard_output;
+  if (script.knows_slurm) set_slurms_variables(work, around.directory);
+  refuse_unset(script, *submit, around, asked.script);
   return *submit;
 }
 

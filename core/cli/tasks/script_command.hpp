@@ -3,14 +3,14 @@
 
 #include "cli/parse/command.hpp"
 #include "cli/process/interrupt.hpp"
-
-#include <string>
+#include "cli/process/surroundings.hpp"
 
 namespace hpcbatch {
 
 /// Reads the script, and says on standard error what is taken from lines for SLURM.  What the
-/// command line says holds over what the script does.  Throws CommandError.
-SubmitCommand with_script(const SubmitCommand& asked, const std::string& directory,
+/// command line says holds over what the script does.  A script that relies on variables of a batch
+/// system which nobody sets is refused.  Throws CommandError.
+SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around,
                           const Interrupt& interrupt);
 
 }  // namespace hpcbatch

@@ -279,13 +279,16 @@ std::string read_input(const std::string& file, const Interrupt& interrupt) {
       throw CommandError(kExitUsage, "cannot read " + (file == "-" ? "standard input" : file) +
                                          ": " + std::strerror(errno));
     }
-    if (size == 0) return text;
+    if (size == 0) break;
     text.append(piece, static_cast<std::size_t>(size));
     if (text.size() > kLimits.bytes) {
       throw CommandError(kExitUsage,
                          "cannot read " + file + ": it is larger than 256 MB; submit it in parts");
     }
   }
+  // The mark that some editors put before UTF-8.
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
 }
 
 json::array tasks_of_json_lines(const std::string& text, const std::string& file) {
@@ -350,8 +353,7 @@ json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
     throw CommandError(kExitUsage,
                        "cannot tell what " + file + " is: name it .yaml, .toml or .jsonl");
   }
-  std::string text = read_input(file, interrupt);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  const std::string text = read_input(file, interrupt);
   const std::string name = file == "-" ? "standard input" : file;
   json::array tasks = is_yaml   ? tasks_of_yaml(text, name)
                       : is_toml ? tasks_of_toml(text, name)

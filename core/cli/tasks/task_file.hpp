@@ -10,7 +10,7 @@
 
 namespace hpcbatch {
 
-/// The whole of a file, or of standard input for `-`.  Throws CommandError and InterruptedByUser.
+/// The whole of a file, or of standard input for `-`, less a mark of UTF-8 at its beginning.  Throws CommandError and InterruptedByUser.
 std::string read_input(const std::string& file, const Interrupt& interrupt);
 
 /// One task object a line; empty lines are left out.  Throws CommandError with file and line.

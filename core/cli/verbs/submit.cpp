@@ -105,7 +105,7 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   // A script's are replaced by those of the command line.
   refuse_repeated(asked.work, kExitUsage);
   const SubmitCommand command =
-      asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
+      asked.script.empty() ? asked : with_script(asked, around, session.interrupt);
   tell_missing_folders(command.work, around.directory);
   json::array tasks = tasks_of(command, around.directory, session.interrupt);
   // A script may look at its environment.
