@@ -142,6 +142,33 @@ std::string filled(std::string_view text, Replace replace) {
   return out;
 }
 
+/// Between braces a name, or signs as parts of a path have them, or both; `{a,b}`, `{1..3}`, `{x.y}`
+/// and `{ echo; }` are none.
+bool looks_like_a_place(std::string_view inner) {
+  const auto name_end = std::find_if_not(inner.begin(), inner.end(), is_of_name);
+  const std::string_view name = inner.substr(0, static_cast<std::size_t>(name_end - inner.begin()));
+  std::string_view signs = inner.substr(name.size());
+  const std::string_view form = signs.substr(std::min(signs.find(':'), signs.size()));
+  signs.remove_suffix(form.size());
+  const bool is_form =
+      form.empty() || (form.size() > 1 && std::all_of(form.begin() + 1, form.end(), is_of_name));
+  const bool is_empty = signs.empty() && name.find_first_not_of("-_") == std::string_view::npos;
+  return is_form && signs.find_first_not_of("./#%+") == std::string_view::npos &&
+         (!is_empty || form.size() > 1);
+}
+
+/// By what stands before it: a variable of a shell, a word of curl's or git's, a count of a regular
+/// expression.
+bool is_of_another_language(std::string_view before, std::string_view inner, const Item& item) {
+  if (before.empty()) return false;
+  if (std::string_view("$%@^#\\").find(before.back()) != std::string_view::npos) return true;
+  const bool is_count = inner.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool is_class = before.size() > 1 && before[before.size() - 2] == '\\';
+  // Of `x{2}` the items tell: those that have columns are asked for the second.
+  const bool is_letter = item.columns().empty() && is_of_name(before.back());
+  return is_count && (before.back() == ']' || before.back() == ')' || is_class || is_letter);
+}
+
 bool put_item_in(const Place& place, const Item& item, std::string& out) {
   const std::string* text = asked_of(place, item);
   if (text == nullptr) return false;
@@ -186,6 +213,26 @@ std::vector<std::string_view> columns_asked_for(std::string_view text) {
     return false;
   });
   return names;
+}
+
+std::vector<std::string_view> stray_places(std::string_view text, const Item& item,
+                                           std::initializer_list<std::string_view> known) {
+  constexpr std::size_t kLongest = 64;
+  std::vector<std::string_view> stray;
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    const std::size_t size = text.substr(at, kLongest).find('}');
+    if (size == std::string_view::npos) continue;
+    const std::string_view inner = text.substr(at + 1, size - 1);
+    if (!looks_like_a_place(inner) || is_of_another_language(text.substr(0, at), inner, item))
+      continue;
+    const auto place = place_at(text.substr(at));
+    const bool is_known =
+        place && (place->part == nullptr || asked_of(*place, item) != nullptr ||
+                  std::any_of(known.begin(), known.end(),
+                              [&](std::string_view name) { return stands_alone(*place, name); }));
+    if (!is_known) stray.push_back(text.substr(at, size + 1));
+  }
+  return stray;
 }
 
 std::string with_item(std::string_view text, const Item& item) {

@@ -5,6 +5,7 @@
 #include "model/ids.hpp"
 #include "model/item.hpp"
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,12 @@ std::string with_places_marked(std::string_view text, const Item& item);
 bool begins_with_item(std::string_view path);
 /// Names and numbers in braces; what is a variable of a shell, as `${NAME}`, is none.
 std::vector<std::string_view> columns_asked_for(std::string_view text);
+/// What looks like a place, with its braces, and would be replaced by nothing that the item has:
+/// `{sampel}`, `{2}` of a plain text, `{%}` of GNU parallel, and of `{index}` and `{id}` those that
+/// are not `known` (their names).  No place of ours is what belongs to another language by the sign
+/// before it (`${x}`, `%{http_code}`, `@{u}`, `[0-9]{4}`).
+std::vector<std::string_view> stray_places(std::string_view text, const Item& item,
+                                           std::initializer_list<std::string_view> known);
 /// Those replaced.
 std::string with_item(std::string_view text, const Item& item);
 /// Also `{#}`, the index.

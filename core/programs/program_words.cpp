@@ -424,6 +424,10 @@ std::optional<MisplacedText> misplaced_text(const std::vector<std::string>& comm
   return std::nullopt;
 }
 
+bool is_code_of_no_shell(const std::vector<std::string>& command, std::size_t word) {
+  return Readers(command)[word] == ReadAs::Code;
+}
+
 std::string why_misplaced(const MisplacedText& text, std::string_view place,
                           std::string_view quoted, std::string_view raw) {
   switch (text.why) {

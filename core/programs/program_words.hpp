@@ -51,6 +51,9 @@ struct MisplacedText {
 /// Linear in time.
 std::optional<MisplacedText> misplaced_text(const std::vector<std::string>& command);
 
+/// Whether an interpreter that is no shell reads that word as its program: braces in it are its own.
+bool is_code_of_no_shell(const std::vector<std::string>& command, std::size_t word);
+
 /// A sentence without its end: why, and what to write.  `place` is as it was written, such as
 /// {file}; `quoted` and `raw` are how its other forms are written.
 std::string why_misplaced(const MisplacedText& text, std::string_view place,

@@ -355,7 +355,7 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
                    R"(, "command": )" + command + more + "}]}");
   };
   const std::string pairs = R"([["a", "1"], ["b", "2"]])";
-  EXPECT_EQ(of(pairs, R"(["x", "{2}", "${HOME}", "{id}", "{a b}"])"), "accepted");
+  EXPECT_EQ(of(pairs, R"(["x", "{2}", "${HOME}", "{a b}"])"), "accepted");
   EXPECT_EQ(of(R"([{"a b": "x"}])", R"(["x", "{a b}"])"),
             "task: '{a b}' is no placeholder: a name in one has letters, digits, '_' and '-' only; "
             "write {1} for that column");
@@ -395,6 +395,63 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
             "task.columns: '1' is no name; columns have numbers by themselves");
 }
 
+std::string with_places_refused(const std::string& task) {
+  return refusal(R"({"client": "t", "directory": "/d", "tasks": [{)" + task + "}]}");
+}
+
+TEST(ReadRequest, WhatLooksLikeAPlaceAndIsNoneIsRefused) {
+  const std::string one = R"("items": ["a"], )";
+  EXPECT_EQ(
+      with_places_refused(one + R"("command": ["echo", "{foo}"])"),
+      "task: '{foo}' stands for nothing: the items are single texts, and {} is the item; names "
+      "and numbers stand for columns (--columns, --header, JSON lines), a text that is meant as "
+      "it stands belongs into a script");
+  for (const char* word : {"{2}", "x-{foo/.}.txt", "{foo:q}", "{1:s}", "{%}", "{..}", "{/..}",
+                           "{+/}", "{index}", "{id}", "{##}", "{foo}{}", "a.{3}"}) {
+    for (const char* items : {R"("items": ["a"], )", R"("items": [["a"]], )"})
+      EXPECT_NE(
+          with_places_refused(items + (R"("command": ["echo", ")" + std::string(word) + "\"]")),
+          "accepted")
+          << items << word;
+  }
+  for (const char* rest :
+       {R"("command": ["x"], "name": "{foo}")", R"("command": ["x"], "stdin": "/i/{foo}")",
+        R"("command": ["x"], "directory": "/d/{foo}")",
+        R"("command": ["x"], "inputs": {"a": "/{foo}"})",
+        R"("command": ["x"], "stdout": "/o/{foo}.{id}")",
+        R"("command": ["sh", "-c", "echo {foo}"])"})
+    EXPECT_THAT(with_places_refused(one + rest), testing::HasSubstr("'{foo}' stands for nothing"))
+        << rest;
+}
+
+TEST(ReadRequest, PlacesOfTasksWithoutItemsAreTheirIndexAndId) {
+  EXPECT_THAT(with_places_refused(R"("array": "1-3", "command": ["echo", "{index}"])"),
+              testing::HasSubstr("write $HPCBATCH_TASK_INDEX"));
+  EXPECT_THAT(
+      with_places_refused(R"("array": "1-3", "command": ["x"], "stdout": "/o/{index}.{foo}")"),
+      testing::HasSubstr("'{foo}' stands for nothing that a task without items has"));
+  EXPECT_THAT(with_places_refused(R"("command": ["x"], "stderr": "/o/{foo}")"),
+              testing::HasSubstr("write {id}"));
+  EXPECT_EQ(with_places_refused(
+                R"("array": "1-3", "command": ["find", "-exec", "ls", "{}", "{foo}", "+"])"),
+            "accepted")
+      << "nothing is filled into it";
+  EXPECT_EQ(with_places_refused(R"("command": ["echo", "{index}", "{foo}"])"), "accepted");
+}
+
+TEST(ReadRequest, BracesOfOtherLanguagesStay) {
+  for (
+      const char* command :
+      {R"x(["awk", "{print}", "{}"])x", R"x(["python3", "-c", "print(f'{x}')", "{}"])x",
+       R"x(["curl", "-w", "%{http_code}", "{}"])x", R"x(["grep", "-E", "[0-9]{4}", "{}"])x",
+       R"x(["grep", "-P", "\\d{4}", "{}"])x", R"x(["git", "show", "HEAD@{1}", "{}"])x",
+       R"x(["bash", "-c", "for i in {1..3} {a,b}; do { echo $i ${HOME} ${1} ${#}; }; done", "x", "{}"])x",
+       R"x(["jq", "{a: .b}", "{}"])x", R"x(["echo", "{\"a\": 1}", "{a.b}", "{x:.2f}", "{}"])x"})
+    EXPECT_EQ(with_places_refused(R"("items": ["a"], "command": )" + std::string(command)),
+              "accepted")
+        << command;
+}
+
 TEST(ReadRequest, SomeMayFailAndOutputMayGoNowhere) {
   const TaskRequest task =
       read(R"({"command": ["x"], "array": "1-5", "max_failures": 2, "halt_running": true,
@@ -427,7 +484,7 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
     EXPECT_EQ(refused(wrong).substr(0, 8), "task: '{") << wrong;
   for (const char* right :
        {R"(["sh", "-c", "echo \"$1\"", "sh", "{}"])", R"(["echo", "-c", "{}"])", R"(["sh", "{}"])",
-        R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",
+        R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {#}"])",
         R"(["bash", "-x", "script.sh", "-c", "{}"])", R"(["env", "A=b", "tool", "{}"])"})
     EXPECT_EQ(refused(right), "accepted") << right;
 }

@@ -148,6 +148,9 @@ TEST(Parse, ASplitRunsNoNameOfAFile) {
   EXPECT_THAT(refused.text, HasSubstr("sh -c '... \"$1\"' sh {files}, or write {files:q} there"));
   EXPECT_EQ(refusal(split({"yash", "-c", "cat {reuse} {list} > {out}"})).exit_code, 2);
   EXPECT_NO_THROW(parsed<SplitCommand>(split({"sh", "-c", "cat {files:q} > {out}"})));
+  EXPECT_THAT(refusal(split({"cat", "{files}", "{file}", "{out}"})).text,
+              HasSubstr("'{file}' stands for nothing"));
+  EXPECT_NO_THROW(parsed<SplitCommand>(split({"awk", "{print}", "{files}", "{out}"})));
   EXPECT_NO_THROW(parsed<SplitCommand>(split({"sh", "-c", "cat \"$@\" > {out}", "sh", "{files}"})));
 }
 

@@ -61,6 +61,16 @@ TEST(Places, ColumnsHaveNumbersAndNamesAndPartsToo) {
             (std::vector<std::string_view>{"sample", "2"}));
 }
 
+TEST(Places, WhatLooksLikeAPlaceAndIsNoneIsFound) {
+  const Item item = row({{"sample", "a"}, {"lane", "1"}});
+  EXPECT_EQ(stray_places("{sample} {sampel} {2/} {3} {%} {index} {id} {#} {}", item, {"index"}),
+            (std::vector<std::string_view>{"{sampel}", "{3}", "{%}", "{id}"}));
+  EXPECT_TRUE(stray_places(
+                  "${x} %{x} @{u} [0-9]{4} \\d{4} (a){2} {a,b} {1..3} { x; } {x.y} {\"a\":1} {-} {",
+                  item, {})
+                  .empty());
+}
+
 TEST(Places, AColumnThatIsCalledIdOrIndexIsMeant) {
   const TaskId task{ArrayId{12}, 3};
   EXPECT_EQ(with_places("{id}.{index}", task, row({{"id", "x"}, {"index", "y"}})), "x.y");

@@ -2,8 +2,6 @@
 
 #include "api/read/json_words.hpp"
 #include "documents/plain_numbers.hpp"
-#include "documents/spelling.hpp"
-#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,51 +50,6 @@ std::string packed(const Item& item, const std::string& where) {
   if (!is_good)
     throw BadRequest(where + " holds one of the control characters 0x1e and 0x1f; leave them out");
   return item.packed();
-}
-
-/// All in which a column may be asked for.
-std::vector<std::string_view> templates_of(const TaskRequest& task) {
-  std::vector<std::string_view> all(task.command.begin(), task.command.end());
-  for (const std::string* text :
-       {&task.standard_input, &task.standard_output, &task.standard_error, &task.name})
-    all.emplace_back(*text);
-  if (task.directory) all.emplace_back(*task.directory);
-  for (const auto& [name, paths] : task.inputs) all.insert(all.end(), paths.begin(), paths.end());
-  for (const auto& [name, path] : task.outputs) all.emplace_back(path);
-  return all;
-}
-
-/// A name that is no placeholder has a number.
-void check_odd_names(const TaskRequest& task, const Item& item, const std::string& what) {
-  std::size_t number = 0;
-  for (const auto& [name, value] : item.columns()) {
-    ++number;
-    const std::string place = "{" + name + "}";
-    if (columns_asked_for(place).size() == 1) continue;
-    for (const std::string_view text : templates_of(task)) {
-      if (text.find(place) != std::string_view::npos)
-        throw BadRequest(
-            fmt::format("{}: '{}' is no placeholder: a name in one has letters, "
-                        "digits, '_' and '-' only; write {{{}}} for that column",
-                        what, place, number));
-    }
-  }
-}
-
-std::string no_such_column(std::string_view asked, const Item& item) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : item.columns()) names.push_back(name);
-  if (asked.find_first_not_of("0123456789") == std::string_view::npos) {
-    return fmt::format(
-        "'{{{}}}' stands for a column, and the items have {}; a text that is meant as it stands "
-        "belongs into a script",
-        asked, names.size());
-  }
-  const std::string near = nearest_spelling(std::string(asked), names);
-  return fmt::format("'{{{}}}' is no column of the items, which have {}{}", asked,
-                     fmt::join(names, ", "),
-                     near.empty() ? "; a text that is meant as it stands belongs into a script"
-                                  : "; did you mean '{" + near + "}'?");
 }
 
 void check_size(const std::string& item, const std::string& where) {
@@ -161,29 +114,6 @@ void read_items_into(TaskRequest& task, const json::value& value,
     task.items.push_back(task.items_have_columns ? packed(item, which) : item.text());
   }
   if (!whole_texts.empty()) put_whole_texts(task, whole_texts, where);
-}
-
-void check_columns(const TaskRequest& task, const std::string& what) {
-  if (!task.items_have_columns) return;
-  std::set<std::string_view> asked;
-  for (const std::string_view text : templates_of(task)) {
-    for (const std::string_view name : columns_asked_for(text)) asked.insert(name);
-  }
-  const Item first = item_at(task, 1);
-  check_odd_names(task, first, what);
-  for (const std::string_view name : asked) {
-    const bool is_ours = name == "index" || name == "id";
-    if (!is_ours && first.column(name) == nullptr)
-      throw BadRequest(what + ": " + no_such_column(name, first));
-  }
-  for (std::size_t i = 2; i <= task.items.size() && !asked.empty(); ++i) {
-    const Item item = item_at(task, i);
-    for (const std::string_view name : asked) {
-      if (first.column(name) != nullptr && item.column(name) == nullptr)
-        throw BadRequest(fmt::format("{}: item {} has no column '{}': {}", what, i, name,
-                                     item.text().substr(0, 200)));
-    }
-  }
 }
 
 Item item_at(const TaskRequest& task, std::size_t index) {

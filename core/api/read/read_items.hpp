@@ -17,9 +17,6 @@ void read_items_into(TaskRequest& task, const boost::json::value& value,
                      const std::vector<std::string>& columns,
                      const std::vector<std::string>& whole_texts, const std::string& where);
 
-/// Throws BadRequest where a column is asked for that an item does not have; `what` names the task.
-void check_columns(const TaskRequest& task, const std::string& what);
-
 /// One of the task's items, from 1.
 Item item_at(const TaskRequest& task, std::size_t index);
 /// One that has the columns that all have; without items it has none.

@@ -3,6 +3,7 @@
 #include "api/read/json_words.hpp"
 #include "api/read/named_files.hpp"
 #include "api/read/own_paths.hpp"
+#include "api/read/places_meant.hpp"
 #include "api/read/read_gpus.hpp"
 #include "api/read/read_items.hpp"
 #include "api/read/read_service.hpp"
@@ -379,7 +380,7 @@ void check_together(Reading& reading, const std::string& what) {
   if (!reading.columns.empty() && !task.items_have_columns)
     throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
   if (!task.items.empty()) check_no_shell_reads_items(task.command, example_item(task), what);
-  check_columns(task, what);
+  check_places(task, what);
   check_named_files(task, what);
   check_own_paths(task, what);
   if (task.service) task.service->on_devices = task.array.needs.amounts.gpus() > Amount{};

@@ -4,6 +4,7 @@
 #include "cli/parse/help_text.hpp"
 #include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
+#include "model/placeholders.hpp"
 #include "programs/program_words.hpp"
 
 #include <CLI/App.hpp>
@@ -179,6 +180,17 @@ void check_no_file_is_run(const std::vector<std::string>& command) {
       why_misplaced(*text, "{" + name + "}", "{" + name + ":q}", "{" + name + ":raw}"));
 }
 
+void check_places_of_parts(const SplitCommand& command) {
+  const std::vector<std::string>& words = command.work.command;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const auto stray = stray_places(words[at], {}, {"files", "reuse", "list", "out"});
+    if (!stray.empty() && !is_code_of_no_shell(words, at))
+      throw std::invalid_argument("'" + std::string(stray.front()) +
+                                  "' stands for nothing: a part has {files}, {list}, {reuse} and "
+                                  "{out}; a text that is meant as it stands belongs into a script");
+  }
+}
+
 void check_split(const SplitCommand& command) {
   const SplitOptions& split = command.split;
   check_work(command.work, "split");
@@ -194,6 +206,7 @@ void check_split(const SplitCommand& command) {
   if (split.recording.empty() && (split.pieces != 0 || !split.piece_length.empty()))
     throw std::invalid_argument("--pieces and --piece-length belong to --recording FILE");
   check_no_file_is_run(command.work.command);
+  check_places_of_parts(command);
   if (!is_tool && !names(command.work.command, "{files") && !names(command.work.command, "{list}"))
     throw std::invalid_argument(
         "the command names no part: write {files}, or {list} for a file that lists them");
