@@ -1,5 +1,6 @@
 #include "tool_host/apart_tool.hpp"
 
+#include "plugin_host/search_path.hpp"
 #include "tool_host/frames.hpp"
 
 #include <fmt/format.h>
@@ -9,11 +10,13 @@
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +61,30 @@ struct PluginTrouble : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Without a size where there is no such file.
+FileStamp stamp_of(std::string path) {
+  struct stat status {};
+  FileStamp stamp;
+  stamp.path = std::move(path);
+  if (::stat(stamp.path.c_str(), &status) != 0) return stamp;
+  stamp.device = status.st_dev;
+  stamp.inode = status.st_ino;
+  stamp.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
+  stamp.size = status.st_size;
+  return stamp;
+}
+
 }  // namespace
+
+/// The first of that name, as the process itself finds it.
+FileStamp HostProcess::plugin_now(const std::string& plugin) const {
+  FileStamp stamp;
+  for (const auto& folder : plugin_search_path({}, options_.plugin_path, options_.program)) {
+    stamp = stamp_of((folder / folder_of(HPCBATCH_KIND_TOOL) / (plugin + ".so")).string());
+    if (stamp.inode != 0) break;
+  }
+  return stamp;
+}
 
 void HostProcess::start() {
   std::array<int, 2> pair{};
@@ -73,6 +99,7 @@ void HostProcess::start() {
   // What a plugin prints is for the engine's log.
   ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocket);
+  program_ = stamp_of(options_.program);
   std::string name = "hpcbatch-tool-host", path = options_.plugin_path;
   std::array<char*, 3> words{name.data(), path.data(), nullptr};
   const SpawnAttributes attributes;
@@ -118,13 +145,18 @@ Answer HostProcess::ask(const Question& question) {
   const std::lock_guard lock(mutex_);
   // Whoever ended it meanwhile, it was not this plugin.
   if (child_ != 0 && has_ended()) (void)end(0ms);
+  const FileStamp now = plugin_now(question.plugin);
+  const auto opened = opened_.find(question.plugin);
+  // What a process has loaded once it keeps, whatever becomes of the file.
+  const bool is_another = opened != opened_.end() && opened->second != now;
+  if (child_ != 0 && (is_another || program_ != stamp_of(options_.program))) (void)end(0ms);
   if (child_ == 0) start();
   if (!opened_.contains(question.plugin)) {
     // A large library on a cold file system.
     (void)answer_to(
         {.what = Question::What::Describe, .plugin = question.plugin, .text = question.text},
         options_.longest + kOpening);
-    opened_.insert(question.plugin);
+    opened_.emplace(question.plugin, now);
   }
   return answer_to(question, options_.longest);
 }

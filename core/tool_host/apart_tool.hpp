@@ -9,17 +9,26 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace hpcbatch::tool_host {
 
-/// The process, which is started when it is first needed, and again after its end.  Callable from
-/// several threads, one after another; each call blocks until its answer or `longest`.
+/// A file as it was: one that was installed anew has another.
+struct FileStamp {
+  std::string path;
+  std::uint64_t device{0}, inode{0};
+  std::int64_t changed_ns{0}, size{0};
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+/// The process, which is started when it is first needed, and again after its end, or when a
+/// plugin that it has loaded, or its own program, is another file by now.  Callable from several
+/// threads, one after another; each call blocks until its answer or `longest`.
 class HostProcess {
  public:
   struct Options {
@@ -38,6 +47,7 @@ class HostProcess {
  private:
   void start();
   bool has_ended() const;
+  FileStamp plugin_now(const std::string& plugin) const;
   Answer answer_to(const Question& question, std::chrono::milliseconds longest);
   /// How it ended by itself, in words; it is killed where it still runs after that time.
   std::string end(std::chrono::milliseconds patience);
@@ -46,7 +56,8 @@ class HostProcess {
   std::mutex mutex_;
   pid_t child_{0};
   Fd socket_;
-  std::set<std::string> opened_;  ///< plugins that this process has loaded
+  FileStamp program_;
+  std::map<std::string, FileStamp> opened_;  ///< plugins that this process has loaded
 };
 
 /// A tool of such a process; without facts where its plugin tells none.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -70,6 +71,28 @@ TEST_F(ApartToolTest, AFileThatEndsItsProcessIsNamedAndTheNextIsServed) {
     EXPECT_THAT(error.what(), HasSubstr("/hostile.mp4"));
   }
   EXPECT_EQ(heard("sound"), "rendered: true");
+}
+
+TEST_F(ApartToolTest, APluginThatWasInstalledAnewIsTheOneThatAnswers) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "apart_tool_anew";
+  const fs::path file = folder / "tools" / "sound.so";
+  fs::remove_all(folder);
+  fs::create_directories(file.parent_path());
+  fs::copy_file(BROKEN_PLUGINS "/tools/sound.so", file);
+  host_ = std::make_shared<HostProcess>(
+      HostProcess::Options{.program = PROGRAM, .plugin_path = folder.string(), .longest = 60s});
+  EXPECT_EQ(heard("sound"), "rendered: true");
+  // As an installation replaces it.
+  std::ofstream(folder / "new") << "this is no ELF";
+  fs::rename(folder / "new", file);
+  EXPECT_THAT(heard("sound"), HasSubstr("sound.so")) << "what was loaded before is not asked";
+  EXPECT_THAT(heard("sound"), testing::Not(HasSubstr("rendered")));
+  fs::copy_file(BROKEN_PLUGINS "/tools/sound.so", folder / "new");
+  fs::rename(folder / "new", file);
+  EXPECT_EQ(heard("sound"), "rendered: true");
+  fs::remove(file);
+  EXPECT_THAT(heard("sound"), HasSubstr("there is no tool plugin 'sound'"));
 }
 
 #ifdef MEDIA
