@@ -1,11 +1,16 @@
 // Starting an engine where none runs, and what else is said to it.  The engine is the probe's own
 // (probe_main.cpp).
+#include "cli/verbs/installation.hpp"
 #include "verb_test.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace hpcbatch::test {
 namespace {
@@ -169,6 +174,30 @@ TEST_F(EngineVerbsTest, DoctorSaysWhatIsBadAndWhatToDo) {
       HasSubstr(
           R"({"check":"configuration","ok":false,"text":"its check ended with exit code 2"})"));
   ::chmod(home().c_str(), 0700);
+}
+
+TEST_F(EngineVerbsTest, CodeThatWasReplacedUnderARunningEngineIsNamed) {
+  EXPECT_TRUE(check_loaded(::getpid()).is_good) << check_loaded(::getpid()).text;
+  const std::filesystem::path folder = std::filesystem::path(home()) / "tools";
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path plugin = folder / "mine.so";
+  std::filesystem::copy_file("/proc/self/exe", plugin);
+  const int file = ::open(plugin.c_str(), O_RDONLY | O_CLOEXEC);
+  void* const mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  ::close(file);
+  ASSERT_NE(mapped, MAP_FAILED);
+  EXPECT_TRUE(check_loaded(::getpid()).is_good);
+  std::filesystem::rename(this->file("new", "new"), plugin);
+  const Check check = check_loaded(::getpid());
+  EXPECT_FALSE(check.is_good);
+  EXPECT_THAT(check.text, HasSubstr("before " + plugin.string() + " was replaced or removed"));
+  ::munmap(mapped, 4096);
+}
+
+TEST_F(EngineVerbsTest, ARestartStartsOneWhereNoneRuns) {
+  const CliResult result = cli({"engine", "restart"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the engine runs: process "));
 }
 
 }  // namespace

@@ -195,6 +195,7 @@ struct EngineStopCommand {
   Mode mode{Mode::Leave};
 };
 struct EngineReloadCommand {
+  bool or_start{false};  ///< where none runs
   bool json{false};
 };
 struct EngineStatusCommand {

@@ -196,6 +196,14 @@ void add_engine(CLI::App& app, Command& into) {
   add_json_flag(*verb, reload->json);
   verb->footer("Examples:\n  hpcbatch engine reload\n  hpcbatch engine reload --json");
   verb->callback([reload, &into] { into = *reload; });
+  verb = engine->add_subcommand(
+      "restart", "a new engine in place of the one that runs, if any; pilots and tasks go on");
+  add_json_flag(*verb, reload->json);
+  verb->footer("Examples:\n  hpcbatch engine restart\n  hpcbatch engine restart --json");
+  verb->callback([reload, &into] {
+    reload->or_start = true;
+    into = *reload;
+  });
 
   auto status = std::make_shared<EngineStatusCommand>();
   verb = engine->add_subcommand("status",

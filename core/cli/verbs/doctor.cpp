@@ -56,6 +56,7 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
     const json::object engine =
         object_of(client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime));
     checks.push_back({"engine", true, "runs as process " + std::to_string(client.http().peer())});
+    checks.push_back(check_loaded(client.http().peer()));
     const bool has_trouble = text_at(engine, "state") == "trouble";
     checks.push_back(
         {"store", !has_trouble, has_trouble ? text_at(engine, "message") : "can be written"});

@@ -176,6 +176,10 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
 /// A new engine finds all that the old one had, and clients that wait outlast the change.
 int reload_engine(const EngineReloadCommand& command, const Session& session) {
   EngineClient client = session.client();
+  if (command.or_start && client.http().connect().outcome == Exchange::NoEngine &&
+      !engine_elsewhere(session.places.home))
+    return start_engine({.config = std::nullopt, .until_idle = false, .json = command.json},
+                        session);
   const json::object before = client.get("/v1/engine");
   const std::string file = text_at(before, "config");
   const std::optional<std::string> config =

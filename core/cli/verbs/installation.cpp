@@ -4,10 +4,14 @@
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -208,6 +212,41 @@ Check check_pilot(const std::string& program) {
   return {
       "pilot", false,
       pilot + " cannot be run: " + std::strerror(errno) + "; build or install hpcbatch completely"};
+}
+
+namespace {
+
+bool is_ours(const fs::path& file, const fs::path& program) {
+  static constexpr std::array<std::string_view, 4> kFolders{"schedulers", "transports", "tools",
+                                                            "estimators"};
+  const std::string folder = file.parent_path().filename();
+  return file == program || (file.extension() == ".so" &&
+                             std::find(kFolders.begin(), kFolders.end(), folder) != kFolders.end());
+}
+
+}  // namespace
+
+Check check_loaded(pid_t process) {
+  constexpr std::string_view kGone = " (deleted)";
+  const fs::path of_process = "/proc/" + std::to_string(process);
+  std::error_code error;
+  const fs::path program = fs::read_symlink(of_process / "exe", error);
+  std::ifstream maps(of_process / "maps");
+  std::set<std::string> gone;
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t at = line.find('/');
+    if (at == std::string::npos || !line.ends_with(kGone)) continue;
+    const std::string path = line.substr(at, line.size() - at - kGone.size());
+    // The link to a program that is gone says so as well.
+    if (is_ours(path, program) || path + std::string(kGone) == program) gone.insert(path);
+  }
+  if (gone.empty()) return {"loaded", true, "the engine runs what is installed"};
+  std::string all;
+  for (const std::string& path : gone) all += (all.empty() ? "" : ", ") + path;
+  return {"loaded", false,
+          "the engine still runs what was there before " + all +
+              (gone.size() == 1 ? " was" : " were") +
+              " replaced or removed; start it anew: hpcbatch engine restart"};
 }
 
 std::string own_program() {

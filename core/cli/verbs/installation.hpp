@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace hpcbatch {
 
 /// One line of the self-check.  `text` says what was found and, where it is bad, what to do.
@@ -23,6 +25,9 @@ Check check_configuration(const Places& places);
 /// `program` is the path of the running program.
 Check check_plugins(const std::string& program);
 Check check_pilot(const std::string& program);
+/// Whether a process runs the program and the plugins that are installed now: what it has loaded it
+/// keeps, and files that were replaced since are gone from the file system.
+Check check_loaded(pid_t process);
 
 /// The path of this program.
 std::string own_program();
