@@ -473,6 +473,8 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
             "over as an argument, sh -c '... \"$1\"' sh {}, or write {:q} there, which puts it in "
             "quotes; or write \"$HPCBATCH_ITEM\" there (items that are commands: sh -c 'eval "
             "\"$1\"' sh {})");
+  EXPECT_THAT(refused(R"(["echo {} | wc -c"])"),
+              testing::HasSubstr("a line for a shell is: sh -c 'echo {:q} | wc -c'"));
   EXPECT_THAT(refused(R"(["foo", "cat {/.} > x"])"), testing::HasSubstr("or write {/.:raw} if"));
   for (const char* wrong :
        {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])",

@@ -63,6 +63,13 @@ std::string refusal_of(std::vector<std::string> command, const std::string& item
   }
 }
 
+TEST(ManyTest, APatternThatNoFileMatchesIsRefused) {
+  EXPECT_NE(refusal_of({"ffmpeg", "-i", "{}"}, "*.flac").find("no file matches '*.flac'"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of({"expr", "{}"}, "2*3"), "");
+  EXPECT_EQ(refusal_of({"curl", "{}"}, "http://x/a.html?b=1"), "");
+}
+
 TEST(ManyTest, AColumnOfItemsThatHaveOneIsRefusedWhereTheyLookLikeMore) {
   EXPECT_NE(refusal_of({"fit", "{1}", "{2}"}, "s1\t3").find("say --columns tab"),
             std::string::npos);

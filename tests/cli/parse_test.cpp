@@ -160,6 +160,20 @@ TEST(Parse, AFileSaysWhatItsTasksRun) {
   EXPECT_EQ(refusal({"submit", "--skip-done", "1", "--array", "1-3", "--", "true"}).exit_code, 2);
 }
 
+TEST(Parse, ItemsMayBeginAsOptionsDo) {
+  const auto words = [](std::vector<std::string> items) {
+    items.insert(items.begin(), "run");
+    items.insert(items.end(), {"--", "tool", "{}"});
+    return parsed<RunCommand>(items).many.items.sources.at(0).words;
+  };
+  EXPECT_THAT(words({"--items", "-5", "0", "-0.5"}), ElementsAre("-5", "0", "-0.5"));
+  EXPECT_THAT(words({"--items", "-l -a", "-x", "b", "--cpus", "2"}),
+              ElementsAre("-l -a", "-x", "b"));
+  EXPECT_THAT(words({"--items=-h"}), ElementsAre("-h"));
+  EXPECT_THAT(words({"--items=--cpus", "2"}), ElementsAre("--cpus", "2"));
+  EXPECT_THAT(words({"--items", "a", "--", "-x"}), ElementsAre("a")) << "the command is its own";
+}
+
 TEST(Parse, ItemsKeepTheOrderInWhichTheyAreNamed) {
   const auto run = parsed<RunCommand>({"run", "--each", "a", "--items", "x", "y", "--each", "b",
                                        "--items", "1", "--link", "--", "tool", "{1}"});

@@ -285,6 +285,11 @@ TEST_F(PilotTest, WhatCannotRunSaysWhy) {
   EXPECT_EQ(result.exit_code(), 127);
   EXPECT_THAT(result.message(),
               HasSubstr("cannot run 'no-such-program': No such file or directory in PATH"));
+  EXPECT_THAT(outcome(task(10, {"echo a | wc -c"})).message(),
+              HasSubstr("a line for a shell is: sh -c 'echo a | wc -c'"));
+  EXPECT_THAT(outcome(task(11, {"cd", "/tmp"})).message(),
+              HasSubstr("sh -c 'cd ...', or --cwd DIR"));
+  EXPECT_THAT(outcome(task(12, {"FOO=1", "env"})).message(), HasSubstr("is set by --env FOO=1"));
   write("plain", std::string("\x7f"
                              "ELF\0",
                              5));

@@ -1,5 +1,6 @@
 #include "cli/parse/complaints.hpp"
 
+#include "cli/parse/flags.hpp"
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
 
@@ -51,6 +52,42 @@ constexpr std::array kOptionsElsewhere{
     NamedElsewhere{"--client", "-u --user"},
     NamedElsewhere{"--array", "-a"},
 };
+
+/// What other programs have an option for, and we something else.
+struct SaidOtherwise {
+  std::string_view verbs, flags, sentence;  ///< of these verbs; without '; ' before it
+};
+constexpr std::string_view kManyProcesses =
+    "a task is one process: its cpus are --cpus N, and N tasks are --array 1-N; MPI over several "
+    "nodes is not built";
+constexpr std::array kSaidOtherwise{
+    SaidOtherwise{" run submit split ", " --ntasks --ntasks-per-node --np -np ", kManyProcesses},
+    SaidOtherwise{" run ", " --bar --eta --progress ",
+                  "`run` shows how far it is by itself where standard error is a terminal; "
+                  "elsewhere, `hpcbatch top` and `hpcbatch list` do"},
+    SaidOtherwise{
+        " submit ", " --bar --eta --progress ",
+        "with --wait it shows how far it is by itself where standard error is a terminal; "
+        "elsewhere, `hpcbatch top` and `hpcbatch list` do"},
+    SaidOtherwise{" run submit ", " --delay ",
+                  "tasks start when there is room for them; --max-running N bounds how many run at "
+                  "once"},
+    SaidOtherwise{
+        " run ", " --dry-run --dryrun ",
+        "`hpcbatch submit --dry-run` shows what would run, with the same words behind it"},
+    SaidOtherwise{
+        " cancel hold release ", " --all -a ",
+        "it takes ids, as `hpcbatch list` shows them, ranges of them, as 12-15, or --name "
+        "NAME; `hpcbatch engine stop --now` cancels all there is"}};
+
+std::string_view said_otherwise(const CLI::App& verb, const std::string& flag) {
+  for (const SaidOtherwise& one : kSaidOtherwise) {
+    if (one.verbs.find(" " + verb.get_name() + " ") != std::string_view::npos &&
+        one.flags.find(" " + flag + " ") != std::string_view::npos)
+      return one.sentence;
+  }
+  return {};
+}
 
 constexpr std::array kVerbsElsewhere{
     NamedElsewhere{"list", "ls ps jobs job task tasks queue squeue qstat history stat"},
@@ -116,8 +153,27 @@ std::string meant_by(const std::string& flag, const CLI::App& verb) {
   return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
 }
 
-std::string of_flag(const std::string& word, const CLI::App& verb) {
+bool is_count(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// `-n 4` and `-N 2` are tasks and nodes to sbatch, and a name's option nowhere with a number.
+std::string_view of_many_processes(const std::string& word, const std::string& next,
+                                   const CLI::App& verb) {
+  const bool is_one = word.starts_with("-n") || word.starts_with("-N");
+  if (!is_one || !said_otherwise(verb, "--ntasks").size()) return {};
+  return is_count(word.substr(2)) || (word.size() == 2 && is_count(next)) ? kManyProcesses
+                                                                          : std::string_view{};
+}
+
+/// `next` is the word behind it, if any.
+std::string of_flag(const std::string& word, const std::string& next, const CLI::App& verb) {
   const std::string flag = word.substr(0, word.find('='));
+  std::string_view otherwise = said_otherwise(verb, flag);
+  if (otherwise.empty()) otherwise = of_many_processes(word, next, verb);
+  if (!otherwise.empty())
+    return "'" + show_text(flag) + "' is no option of " + full_name(verb) + ": " +
+           std::string(otherwise);
   const bool is_sbatch = full_name(verb) == "submit";
   if (is_sbatch && flag == "--wrap")
     return "'--wrap' is no option of submit; a line for a shell is: hpcbatch submit -- sh -c "
@@ -129,7 +185,10 @@ std::string of_flag(const std::string& word, const CLI::App& verb) {
 
 std::string joined(const std::vector<std::string>& words) {
   std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : " ") + show_text(word);
+  for (const std::string& word : words) {
+    const bool is_marked = word.starts_with(detail::kItemMark);
+    all += (all.empty() ? "" : " ") + show_text(std::string_view(word).substr(is_marked ? 1 : 0));
+  }
   return all;
 }
 
@@ -156,7 +215,10 @@ std::optional<std::string> of_unknown_flag(const CLI::App& app,
       continue;
     }
     const std::string flag = word->substr(0, word->find('='));
-    if (verb->get_option_no_throw(flag) == nullptr) return of_flag(*word, *verb);
+    if (verb->get_option_no_throw(flag) == nullptr) {
+      const bool has_next = word + 1 != end;
+      return of_flag(*word, has_next ? *(word + 1) : "", *verb);
+    }
   }
   return std::nullopt;
 }
@@ -215,6 +277,10 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
   if (name == "run" || name == "submit" || name == "split")
     return of_command_without_dashes(verb, words);
   if (const std::vector<std::string> inner = inner_verbs(verb); !inner.empty()) {
+    if (name == "allocations")
+      return "there is no '" + name + " " + show_text(first) +
+             "': the engine asks for allocations when there is work; `hpcbatch keep SHAPE --until "
+             "TIME` keeps a pilot running";
     const std::string near = nearest_spelling(first, inner);
     return "there is no '" + name + " " + show_text(first) + "'" +
            (near.empty() ? fmt::format("; there are {}", fmt::join(inner, ", "))
@@ -256,6 +322,30 @@ std::string of_count(const CLI::App& verb, const std::string& text) {
 
 }  // namespace
 
+bool is_meant_as_option(const CLI::App& verb, const std::string& word) {
+  const std::string flag = word.substr(0, word.find('='));
+  if (verb.get_option_no_throw(flag) != nullptr) return true;
+  if (flag.find(' ') != std::string::npos || !is_flag(word)) return false;
+  return word.starts_with("--") || !meant_by(flag, verb).empty();
+}
+
+std::optional<std::string> complaint_of_missing_value(const CLI::App& verb,
+                                                      const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != end; ++word) {
+    const CLI::Option* option = word->starts_with('-') ? verb.get_option_no_throw(*word) : nullptr;
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    const auto next = word + 1;
+    const bool has_value =
+        next != end && !(next->starts_with("--") &&
+                         verb.get_option_no_throw(next->substr(0, next->find('='))) != nullptr);
+    if (has_value || option->get_expected_min() == 0) continue;
+    const std::string hint = *word == "--tag" ? "; what GNU parallel calls --tag is --prefix" : "";
+    return *word + " needs a value behind it: " + *word + " " + option->get_type_name() + hint;
+  }
+  return std::nullopt;
+}
+
 std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
                          const std::vector<std::string>& words) {
   const CLI::App& verb = innermost(app);
@@ -277,6 +367,12 @@ std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
 }
 
 std::string complaint_of_verb(const std::string& word, const std::vector<std::string>& verbs) {
+  if (word == "alloc")
+    return "there is no verb 'alloc': the engine asks the batch system for allocations when there "
+           "is "
+           "work; `hpcbatch sites add` tells it of a batch system, `hpcbatch keep SHAPE --until "
+           "TIME` "
+           "keeps a pilot running, and `hpcbatch allocations` lists them";
   std::string meant = meant_elsewhere(kVerbsElsewhere, word);
   std::vector<std::string> known = verbs;
   known.insert(known.end(), {"--help", "--version"});

@@ -9,6 +9,9 @@
 
 namespace hpcbatch::detail {
 
+/// Before a value of --items that begins as options do, so that the parser takes it for a word.
+inline constexpr char kItemMark = '\x01';
+
 /// One value; `store` throws std::invalid_argument where it is not well formed.
 template <class Store>
 CLI::Option* add_value(CLI::App& verb, const std::string& flag, const char* type, Store store,

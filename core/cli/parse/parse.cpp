@@ -1,6 +1,7 @@
 #include "cli/parse/parse.hpp"
 
 #include "cli/parse/complaints.hpp"
+#include "cli/parse/flags.hpp"
 #include "cli/parse/help_text.hpp"
 #include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
@@ -44,7 +45,7 @@ Look
   sites clean NAME    remove old files from its workspace
 
 Engine
-  engine start, stop, reload, status, run
+  engine start, stop, reload, restart, status, run
   dropbox DIR         watch a folder for job files
   backup FILE         copy the store while the engine runs
   fsck                check the store; --salvage NEWFILE saves what can be read
@@ -100,6 +101,20 @@ void check_work(const WorkOptions& work, const std::string& verb) {
     throw std::invalid_argument("there is no command; write it after `--`: hpcbatch " + verb +
                                 " -- echo hello");
   }
+}
+
+/// All that was said was taken for items.
+void check_no_command_is_an_item(const WorkOptions& work, const ManyOptions& many,
+                                 const std::string& verb) {
+  const auto& sources = many.items.sources;
+  if (!work.command.empty() || !work.tool.empty() ||
+      std::all_of(sources.begin(), sources.end(),
+                  [](const auto& one) { return !one.file.empty(); }))
+    return;
+  throw std::invalid_argument(
+      "there is no command: --items takes all words up to `--`, and the command stands behind it: "
+      "hpcbatch " +
+      verb + " --items A B -- COMMAND {}");
 }
 
 void check_items(const ItemOptions& items) {
@@ -221,6 +236,7 @@ void check_command(const Command& command) {
     check_many(run->many);
     check_run(*run);
     check_items_place(run->work, run->many, "run");
+    check_no_command_is_an_item(run->work, run->many, "run");
     check_work(run->work, "run");
   }
   if (const auto* split = std::get_if<SplitCommand>(&command)) check_split(*split);
@@ -232,6 +248,7 @@ void check_command(const Command& command) {
   } else if (submit->file.empty()) {
     check_many(submit->many);
     check_items_place(submit->work, submit->many, "submit");
+    check_no_command_is_an_item(submit->work, submit->many, "submit");
     check_work(submit->work, "submit");
   } else if (says_many(submit->many) || !submit->work.tool.empty() ||
              !submit->work.command.empty()) {
@@ -239,6 +256,37 @@ void check_command(const Command& command) {
         "--file says what its tasks run: leave out the command, --tool, --array, --each and what "
         "goes with them, as --skip-done; `hpcbatch retry ID` runs again what did not end well");
   }
+}
+
+/// `words` with a mark before each value of --items that begins as an option does and is none of the
+/// verb's: `-5`, `-n 5` in quotes, `--items=-x`.
+std::vector<std::string> with_items_marked(const CLI::App& verb,
+                                           const std::vector<std::string>& words) {
+  constexpr std::string_view kWithValue = "--items=";
+  if (verb.get_option_no_throw("--items") == nullptr) return words;
+  std::vector<std::string> marked;
+  bool are_items = false;
+  const auto mark = [&](std::string_view word) {
+    marked.push_back(detail::kItemMark + std::string(word));
+  };
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (auto at = words.begin(); at != end; ++at) {
+    const std::string& word = *at;
+    if (word.starts_with(kWithValue)) {
+      marked.emplace_back("--items");
+      mark(std::string_view(word).substr(kWithValue.size()));
+      are_items = true;
+    } else if (are_items && word.size() > 1 && word[0] == '-' && !is_meant_as_option(verb, word)) {
+      mark(word);
+    } else if (are_items && word.starts_with(detail::kItemMark)) {
+      mark(word);
+    } else {
+      are_items = word == "--items" || (are_items && !word.starts_with('-'));
+      marked.push_back(word);
+    }
+  }
+  marked.insert(marked.end(), end, words.end());
+  return marked;
 }
 
 void check_verb(const CLI::App& app, const std::string& word) {
@@ -294,11 +342,6 @@ Command parse_command(const std::vector<std::string>& typed) {
   }
   if (words[0] == "--version") return ShowVersion{};
 
-  std::vector<std::string> left = words;
-  std::vector<std::string> after_dashes;
-  if (words[0] == "run" || words[0] == "submit" || words[0] == "split")
-    after_dashes = take_command(left);
-
   Command command = ShowText{kOverview};
   CLI::App app("", "hpcbatch");
   app.formatter(std::make_shared<HelpText>());
@@ -316,11 +359,22 @@ Command parse_command(const std::vector<std::string>& typed) {
   check_verb(app, words[0]);
   refuse_empty_values(app);
 
+  const CLI::App& verb = *app.get_subcommand(words[0]);
+  std::vector<std::string> plain = words;
+  words = with_items_marked(verb, words);
+  std::vector<std::string> left = words;
+  std::vector<std::string> after_dashes;
+  if (words[0] == "run" || words[0] == "submit" || words[0] == "split") {
+    take_command(plain);
+    after_dashes = take_command(left);
+  }
+
   const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
   try {
+    if (const auto why = complaint_of_missing_value(verb, left)) throw std::invalid_argument(*why);
     std::vector<std::string> reversed(left.rbegin(), left.rend());  // as CLI11 wants them
     app.parse(reversed);
-    keep_words(command, left);
+    keep_words(command, plain);
     set_command(command, std::move(after_dashes));
     check_command(command);
   } catch (const CLI::CallForHelp&) {

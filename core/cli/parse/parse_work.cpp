@@ -15,6 +15,7 @@
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace hpcbatch::detail {
 namespace {
@@ -203,14 +204,18 @@ void add_items(CLI::App& verb, ItemOptions& items) {
       ->trigger_on_parse();
   verb.add_option_function<std::vector<std::string>>(
           "--items",
-          [&items](const std::vector<std::string>& words) {
+          [&items](std::vector<std::string> words) {
+            for (std::string& word : words) {
+              if (word.starts_with(kItemMark)) word.erase(0, 1);
+            }
             if (std::find(words.begin(), words.end(), kBeforeItems) != words.end()) {
               throw CLI::ValidationError(
                   "--items", "':::' is GNU parallel's; a second list is a second --items");
             }
-            items.sources.push_back({"", words});
+            items.sources.push_back({"", std::move(words)});
           },
-          "one task for each of these words, which end at `--` or at an option")
+          "one task for each of these words, which end at `--` or at an option; --items=WORD takes "
+          "one that looks like an option")
       ->trigger_on_parse()
       ->type_name("WORD...");
   verb.add_flag("-0,--null", items.null,

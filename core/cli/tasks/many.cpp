@@ -3,6 +3,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/tasks/items.hpp"
 #include "cli/tasks/submission.hpp"
+#include "documents/text_check.hpp"
 #include "model/index_set.hpp"
 #include "model/placeholders.hpp"
 
@@ -40,6 +41,24 @@ std::string stray_column(const WorkOptions& work, const Items& items) {
   return "";
 }
 
+/// A shell hands a pattern that no file matches on as it stands.
+void refuse_pattern(const std::vector<ItemSource>& sources) {
+  for (const ItemSource& source : sources) {
+    if (source.words.size() != 1) continue;
+    const std::string& word = source.words.front();
+    const bool is_pattern = word.find_first_of("*?") != std::string::npos &&
+                            word.find_first_of("./_") != std::string::npos &&
+                            word.find("://") == std::string::npos &&
+                            word.find(' ') == std::string::npos;
+    std::error_code error;
+    if (!is_pattern || std::filesystem::exists(word, error)) continue;
+    throw CommandError(kExitUsage,
+                       "no file matches '" + show_text(word) +
+                           "', which the shell has handed on as it stands; a text that is meant so "
+                           "is a line of a list: --each FILE");
+  }
+}
+
 /// What would run, and not as its user means it.
 void refuse_what_is_not_meant(const WorkOptions& work, const Items& items) {
   if (items.items.empty() || !items.items.front().is_string()) return;
@@ -68,6 +87,7 @@ boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& man
                                  const std::string& directory, const Interrupt& interrupt) {
   Items items;
   if (!many.items.sources.empty()) items = read_items(many.items, interrupt);
+  refuse_pattern(many.items.sources);
   refuse_what_is_not_meant(work, items);
   boost::json::object task = task_of(work, directory, items);
   std::uint64_t tasks = std::max<std::size_t>(items.items.size(), 1);

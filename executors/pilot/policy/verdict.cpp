@@ -4,10 +4,14 @@
 #include "wire/result.hpp"
 
 #include <sys/wait.h>
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -137,6 +141,42 @@ Verdict verdict_of(const EndFacts& facts) {
   return verdict;
 }
 
+namespace {
+
+/// What a shell does and no program; with where it stands in a line.
+bool is_a_shells_own(std::string_view word) {
+  static constexpr std::array<std::string_view, 21> kWords{
+      "cd", "export", "source", ".", "alias",  "ulimit", "umask", "set",  "unset", "eval",   "exec",
+      "if", "for",    "while",  "{", "module", "local",  "shopt", "trap", "read",  "declare"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+/// `FOO=1` before a program's name.
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+}
+
+/// Of a program that is not there: what was meant for a shell; empty: nothing that looks so.
+std::string meant_for_a_shell(const std::string& program) {
+  const std::size_t blank = program.find(' ');
+  if (blank != std::string::npos || program.find_first_of("|<>;&") != std::string::npos)
+    return "; the command is one word here, and a line for a shell is: sh -c '" +
+           (program.find('\'') == std::string::npos ? shown(program) : "LINE") + "'";
+  if (is_a_shells_own(program))
+    return "; it is a word of shells and no program: sh -c '" + program + " ...'" +
+           (program == "cd" ? ", or --cwd DIR" : "");
+  if (is_assignment(program))
+    return "; a variable is set by --env " + shown(program) +
+           ", or in a line for a shell: sh -c '" + shown(program) + " ...'";
+  return "";
+}
+
+}  // namespace
+
 Verdict verdict_of(const Spawned& spawned, const std::string& program, const std::string& directory,
                    const std::string& search) {
   const std::string why = std::strerror(spawned.error);
@@ -152,8 +192,11 @@ Verdict verdict_of(const Spawned& spawned, const std::string& program, const std
     case Spawned::Step::Program: {
       const bool absent = spawned.error == ENOENT || spawned.error == ENOTDIR;
       std::string message = "cannot run '" + shown(program) + "': " + why;
-      if (absent && program.find('/') == std::string::npos) message += " in PATH " + shown(search);
-      if (absent && program.find('/') != std::string::npos)
+      if (const std::string hint = absent ? meant_for_a_shell(program) : ""; !hint.empty())
+        message += hint;
+      else if (absent && program.find('/') == std::string::npos)
+        message += " in PATH " + shown(search);
+      else if (absent)
         message += " (or the interpreter that it names)";
       if (spawned.error == ENOEXEC)
         message += "; it is empty, or a program of another kind of machine";
