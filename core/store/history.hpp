@@ -106,11 +106,12 @@ struct ArrayPage {
   std::optional<ArrayId> next;        ///< there may be more below it
 };
 
-/// Of one submission, the tasks that failed in one way.
+/// Of one submission, the tasks that failed in one way: by which signal a task was ended for its
+/// memory or its time is no other way.
 struct FailureGroup {
   Failure failure{};
-  std::int32_t exit_code{0};
-  std::int32_t signal{0};
+  std::int32_t exit_code{0};  ///< of tool_failed
+  std::int32_t signal{0};     ///< of tool_signal
   std::uint64_t tasks{0};
   std::uint32_t first{0};  ///< the lowest index
 };

@@ -155,12 +155,15 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
 
 std::vector<FailureGroup> History::failures(ArrayId id) {
   sqlite::Statement rows = db_.query(
-      "SELECT failure,exit_code,signal,sum(last-first+1) AS tasks,min(first) FROM results WHERE "
-      "array=?1 AND failure<>0 GROUP BY failure,exit_code,signal "
+      "SELECT failure,CASE failure WHEN ?4 THEN exit_code ELSE 0 END AS code,"
+      "CASE failure WHEN ?5 THEN signal ELSE 0 END AS ended_by,sum(last-first+1) AS "
+      "tasks,min(first) "
+      "FROM results WHERE array=?1 AND failure<>0 GROUP BY failure,code,ended_by "
       "ORDER BY failure IN (?2,?3),tasks DESC LIMIT 20");
   // What others have caused comes last.
   rows.bind(id.value, static_cast<int>(Failure::Cancelled),
-            static_cast<int>(Failure::DependencyFailed));
+            static_cast<int>(Failure::DependencyFailed), static_cast<int>(Failure::ToolFailed),
+            static_cast<int>(Failure::ToolSignal));
   std::vector<FailureGroup> groups;
   while (rows.step()) {
     groups.push_back({.failure = static_cast<Failure>(rows.number(0)),

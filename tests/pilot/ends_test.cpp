@@ -145,6 +145,16 @@ TEST_P(EndsTest, OverItsMemoryOnlyThatTaskIsEnded) {
   EXPECT_EQ(outcome(shell(3, "exit 1")).failure(), "tool_failed");
 }
 
+TEST_P(EndsTest, TheLimitThatIsToldIsTheUsersAndNotTheGuess) {
+  start_with();
+  auto greedy = task(1, {"/usr/bin/python3", "-c", memory_script(400)});
+  limit_memory(greedy, 40 * kMiB, true);
+  greedy.set_memory(std::int64_t{100} * static_cast<std::int64_t>(kMiB) * 10000);
+  const auto result = outcome(greedy);
+  EXPECT_EQ(result.failure(), "oom_task");
+  EXPECT_THAT(result.message(), HasSubstr("the limit is 100.0 MiB"));
+}
+
 TEST_P(EndsTest, AProcessOfATaskThatTakesTooMuchEndsTheTask) {
   start_with();
   // The parent would wait for ever, as pools of workers do.

@@ -36,6 +36,21 @@ TEST(MemoryWatch, EndsWhoIsOverItsLimitAndElseTheFurthestAboveItsShare) {
       << "nobody has more than was promised";
 }
 
+TEST(MemoryWatch, AGuessIsNotToldAsAShare) {
+  MemoryUse guessed = use(1, 70, 20);
+  guessed.told = 80;
+  MemoryUse share = use(2, 70, 10);
+  share.told = 10;
+  EXPECT_NE(memory_victims({guessed, use(2, 40, 50)}, 100)
+                .at(0)
+                .message.find("it used 70 bytes, more than its kind did before"),
+            std::string::npos);
+  EXPECT_NE(memory_victims({share, use(1, 40, 50)}, 100)
+                .at(0)
+                .message.find("it used 70 bytes of 10 bytes"),
+            std::string::npos);
+}
+
 TEST(OwnMemory, WhatAChildBorrowedIsNoPeakOfItsOwn) {
   constexpr std::uint64_t kMiB = 1 << 20;
   EXPECT_EQ(own_peak_of(5 * kMiB, 5 * kMiB), 5 * kMiB) << "so little does no harm";

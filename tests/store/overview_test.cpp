@@ -128,5 +128,19 @@ TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
   EXPECT_EQ(groups[0].first, 4U);
 }
 
+TEST_F(OverviewTest, BySignalsOnlySignalsAreTold) {
+  save({array(1, IndexRange{1, 9})});
+  for (const std::uint32_t index : {1U, 2U, 3U}) {
+    Write killed = result(1, index, Failure::OomTask);
+    std::get<SaveResult>(killed.what).outcome.signal = index == 1 ? 9 : index == 2 ? 15 : 0;
+    std::get<SaveResult>(killed.what).outcome.exit_code = index == 3 ? 137 : 0;
+    save({killed});
+  }
+  const auto groups = store->history().failures(ArrayId{1});
+  ASSERT_EQ(groups.size(), 1U) << "it was their memory, however they ended";
+  EXPECT_EQ(groups[0].tasks, 3U);
+  EXPECT_EQ(groups[0].signal, 0);
+}
+
 }  // namespace
 }  // namespace hpcbatch::store

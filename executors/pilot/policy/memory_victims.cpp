@@ -25,7 +25,10 @@ std::vector<MemoryVictim> memory_victims(const std::vector<MemoryUse>& uses,
     victims.push_back(
         {furthest->id, "the pilot's memory of " + in_words(capacity) +
                            " was used up and this task was furthest above its share: it used " +
-                           in_words(furthest->used) + " of " + in_words(furthest->granted) +
+                           in_words(furthest->used) +
+                           (furthest->told != 0 && furthest->told < furthest->used
+                                ? " of " + in_words(furthest->told)
+                                : ", more than its kind did before") +
                            "; ask for more memory with --mem"});
   }
   return victims;

@@ -15,6 +15,7 @@ struct MemoryUse {
   std::uint64_t used{};
   std::uint64_t granted{};  // 0: nothing was said
   std::uint64_t limit{};    // that the user asked for; 0: none
+  std::uint64_t told{};     // as its user knows it: `granted` may be what its kind used before
 };
 
 struct MemoryVictim {

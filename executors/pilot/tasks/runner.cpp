@@ -121,11 +121,9 @@ void Runner::limit_memory(Running& task) {
     if (amount.name() == "memory")
       task.granted = static_cast<std::uint64_t>(amount.value() / kWhole);
   }
-  if (task.start.memory_is_limit()) {
-    task.limit = task.start.memory() == 0
-                     ? task.granted
-                     : static_cast<std::uint64_t>(task.start.memory() / kWhole);
-  }
+  task.told = task.start.memory() == 0 ? task.granted
+                                       : static_cast<std::uint64_t>(task.start.memory() / kWhole);
+  if (task.start.memory_is_limit()) task.limit = task.told;
   const bool is_podman = task.container && task.container->runtime.runtime == Runtime::Podman;
   if (task.limit == 0 && !is_podman) return;
   std::unique_ptr<ControlGroup>& group = task.slot->group;

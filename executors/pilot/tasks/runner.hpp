@@ -146,6 +146,7 @@ class Runner {
     GpuUse gpu_use;
     std::uint64_t granted{0};  // memory
     std::uint64_t limit{0};    // of it, that the user asked for; 0: none
+    std::uint64_t told{0};     // of it, as the user knows it
     std::uint64_t kills_before{0};
     std::optional<Failure> stopped_for;
     std::string stop_message;

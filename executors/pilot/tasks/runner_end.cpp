@@ -214,7 +214,7 @@ void Runner::finish(const AttemptId& id) {
   }
   if (task.group != nullptr) {
     facts.memory_kills = task.group->memory_kills() - task.kills_before;
-    facts.memory_limit = task.granted;
+    facts.memory_limit = task.limit;
   } else if (ended_by(task.status, SIGKILL)) {
     // Not by us: the counter around us tells whether it was for the memory of the batch job.
     const std::uint64_t kills = groups_.kills_around();

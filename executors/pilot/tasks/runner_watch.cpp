@@ -112,7 +112,7 @@ std::vector<MemoryUse> Runner::measure(Time now) {
     }
     task.peak = std::max(task.peak, used);
     together += used;
-    uses.push_back({id, used, task.granted, task.limit});
+    uses.push_back({id, used, task.granted, task.limit, task.told});
   }
   // Services are a luxury.
   together += services_.memory();
