@@ -2,6 +2,7 @@
 
 #include "api/answers/item_json.hpp"
 #include "api/answers/to_json.hpp"
+#include "api/output_files.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
@@ -32,7 +33,8 @@ const char* name_of(std::uint32_t stream) {
   return stream == 2 ? "stderr" : "stdout";
 }
 
-json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end, bool truncated) {
+json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end, bool truncated,
+                        const std::string& file) {
   json::object piece{
       {"offset", offset}, {"next", offset + bytes.size()}, {"end", end}, {"truncated", truncated}};
   if (!find_invalid_utf8(bytes)) {
@@ -40,6 +42,7 @@ json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end
   } else {
     piece["base64"] = base64(bytes);
   }
+  if (!file.empty()) piece["file"] = file;
   return piece;
 }
 
@@ -130,8 +133,13 @@ void Logs::answer_piece(TaskId task, const HttpRequest& request, const ReplyPtr&
   range.limit = std::min<std::size_t>(bytes_in(request, "limit", kDefaultLimit), kLargestLimit);
   if (request.query.contains("attempt"))
     return of_attempt(task, bytes_in(request, "attempt", 0), range, reply);
-  if (runtime_.engine().state_of(task)) return of_running(task, range, reply);
-  tasks_.read_facts(task, [this, task, range, reply](const TaskFacts& facts) {
+  tasks_.read_facts(task, [this, task, range, reply](const TaskFacts& facts) mutable {
+    if (facts.array) {
+      const OutputFiles files =
+          output_files(recipe_from_bytes(facts.array->recipe), task, facts.item);
+      range.file = range.stream == 2 ? files.err : files.out;
+    }
+    if (runtime_.engine().state_of(task)) return of_running(task, range, reply);
     if (has_no_end(task, facts, runtime_, reply)) return;
     of_ended(*facts.result, facts.allocation ? facts.allocation->site : "", range, reply);
   });
@@ -160,10 +168,10 @@ void Logs::of_ended(const store::ResultRow& ended, const std::string& site, cons
   const std::uint64_t size = range.stream == 2 ? log.err_bytes : log.out_bytes;
   const std::uint64_t offset = range.tail == 0 ? range.offset : size - std::min(size, range.tail);
   read(ended, site, range.stream, offset, range.limit,
-       [reply, offset, size, log](const Result<std::string>& bytes) {
+       [reply, offset, size, log, file = range.file](const Result<std::string>& bytes) {
          if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
          json::object piece =
-             piece_json(*bytes, offset, offset + bytes->size() >= size, log.truncated);
+             piece_json(*bytes, offset, offset + bytes->size() >= size, log.truncated, file);
          if (log.lost) piece["lost"] = true;
          reply->answer(200, std::move(piece));
        });
@@ -176,7 +184,7 @@ void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
   const std::size_t limit = range.limit;
   // What waits has nothing to say.
   if (!runtime_.engine().pilots().lease(task))
-    return reply->answer(200, piece_json("", offset, false, false));
+    return reply->answer(200, piece_json("", offset, false, false, range.file));
   struct Gathering {
     std::string bytes;  // from `offset` on
     std::unique_ptr<asio::steady_timer> timer;
@@ -186,11 +194,11 @@ void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
   };
   auto gathering = std::make_shared<Gathering>();
   gathering->timer = std::make_unique<asio::steady_timer>(runtime_.loop());
-  const auto finish = [this, gathering, reply, offset, limit](bool end) {
+  const auto finish = [this, gathering, reply, offset, limit, file = range.file](bool end) {
     if (std::exchange(gathering->done, true)) return;
     gathering->timer->cancel();
     runtime_.links().unfollow(gathering->follower);
-    reply->answer(200, piece_json(gathering->bytes.substr(0, limit), offset, end, false));
+    reply->answer(200, piece_json(gathering->bytes.substr(0, limit), offset, end, false, file));
   };
   const auto wait = [gathering, finish] {
     gathering->timer->expires_at(

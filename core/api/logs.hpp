@@ -29,6 +29,7 @@ class Logs {
     std::uint32_t stream{1};
     std::uint64_t offset{0}, tail{0};
     std::size_t limit{0};
+    std::string file;  ///< to which that stream goes; empty: it is kept
   };
   struct Reader;
   void answer_piece(TaskId task, const HttpRequest& request, const ReplyPtr& reply);

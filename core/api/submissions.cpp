@@ -5,6 +5,7 @@
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
 #include "api/answers/where_time_went.hpp"
+#include "api/output_files.hpp"
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
 #include "failure/failure_choice.hpp"
@@ -51,6 +52,7 @@ void put_command(json::object& object, const std::string& recipe) {
     command.push_back(json::string(word));
   }
   object["command"] = std::move(command);
+  put(object, output_files(whole));
 }
 
 bool has_ended(TaskState state) {
@@ -311,6 +313,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                                         .longest_item = facts.longest_item};
                   for (const std::string& line : in_words(spent))
                     details.push_back(json::string(line));
+                  add(details, output_files(recipe_from_bytes(whole.recipe)));
                   if (const auto trouble = runtime_.store_trouble())
                     details.push_back(json::string(*trouble));
                   // One that has not ended speaks for the others.

@@ -4,6 +4,7 @@
 #include "api/answers/metrics_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
+#include "api/output_files.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
@@ -55,6 +56,7 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   if (facts.item && task.index != 0) put_item(object, *facts.item);
   if (recipe.service) object["service"] = recipe.service->name;
   if (!recipe.directory.empty()) object["directory"] = recipe.directory;
+  put(object, output_files(recipe, task, facts.item));
 }
 
 void put_result(json::object& object, const TaskFacts& facts) {
@@ -254,6 +256,7 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);
   }
+  add(details, output_files(recipe_from_bytes(facts.array->recipe), task, facts.item));
   json::object why{{"id", to_string(task)},
                    {"state", std::string(to_string(state))},
                    {"text", text},

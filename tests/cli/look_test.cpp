@@ -207,6 +207,22 @@ TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
   EXPECT_EQ(cli({"log", "--stdout", "12"}).err, "");
 }
 
+TEST_F(LookTest, LogSaysWhereAStreamIsThatItHasNot) {
+  engine_answers(
+      {{"GET /v1/arrays/12", R"({"id": "12", "indices": "0"})"},
+       {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
+        R"({"text": "hi", "offset": 0, "next": 2, "end": true})"},
+       {"GET /v1/tasks/12/log?stream=stderr&limit=1048576&offset=0",
+        R"({"text": "", "offset": 0, "next": 0, "end": true, "file": "/w/logs.err"})"},
+       {"GET /v1/arrays/13", R"({"id": "13", "indices": "1-3", "stdout": "/w/{index}.out"})"},
+       {"GET /v1/tasks?limit=100000&array=13&printed=1", R"({"tasks": []})"}});
+  const CliResult result = cli({"log", "12"});
+  EXPECT_EQ(result.out, "hi");
+  EXPECT_EQ(result.err, "hpcbatch: stderr of task 12 goes to /w/logs.err\n");
+  EXPECT_THAT(cli({"log", "13"}).err,
+              HasSubstr("stdout of the tasks of 13 goes to /w/{index}.out"));
+}
+
 TEST_F(LookTest, LogOfARunningTaskEndsWithAPageThatIsNotFull) {
   engine_answers({{"GET /v1/arrays/12", R"({"id": "12", "indices": "0"})"},
                   {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",

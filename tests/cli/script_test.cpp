@@ -66,6 +66,18 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
                           "/w/job.sh"));
 }
 
+TEST(ScriptTest, ItsCommandIsShownAsItsUserKnowsIt) {
+  const auto shown = [](const std::string& text) {
+    return command_of_script(script_of(text, {"a"}).command);
+  };
+  EXPECT_THAT(shown("#!/bin/bash -e\n#SBATCH -c 2\n:\n"),
+              ElementsAre("/bin/bash", "-e", "/w/job.sh", "a"));
+  EXPECT_THAT(shown("#!/usr/bin/env python3\n#SBATCH -c 2\n"),
+              ElementsAre("/usr/bin/env", "python3", "/w/job.sh", "a"));
+  EXPECT_THAT(command_of_script({"sh", "-c", "echo", "x", "y"}),
+              ElementsAre("sh", "-c", "echo", "x", "y"));
+}
+
 TEST(ScriptTest, VariablesGoAlong) {
   EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH --export=ALL,A=b,C=d\n").options,
               ElementsAre("--env", "A=b", "--env", "C=d"));

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -426,6 +427,16 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
   if (!reader.left_out.empty())
     script.notes.push_back("of its lines for sbatch these are left out: " + reader.left_out);
   return script;
+}
+
+std::vector<std::string> command_of_script(std::vector<std::string> command) {
+  constexpr std::ptrdiff_t kWrapper = 4;
+  if (command.size() > kWrapper && command[2] == kTaskVariables)
+    command.erase(command.begin(), command.begin() + kWrapper);
+  const auto text = std::find(command.begin(), command.end(), kRunText);
+  if (text != command.end() && text != command.begin() && *std::prev(text) == "-c")
+    command.erase(std::prev(text), std::next(text));
+  return command;
 }
 
 }  // namespace hpcbatch

@@ -36,4 +36,8 @@ struct Script {
 Script read_script(const std::string& text, const std::string& file,
                    const std::vector<std::string>& arguments);
 
+/// What runs a script, less what read_script has put around it: `/bin/bash job.sh a b`; any other
+/// command as it is.
+std::vector<std::string> command_of_script(std::vector<std::string> command);
+
 }  // namespace hpcbatch

@@ -1,5 +1,6 @@
 #include "cli/show/values.hpp"
 
+#include "cli/parse/script.hpp"
 #include "documents/plain_numbers.hpp"
 #include "model/quantities.hpp"
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -131,9 +133,11 @@ const json::array* array_at(const json::object& object, std::string_view key) {
 std::string command_at(const json::object& object, std::string_view key) {
   const json::array* words = array_at(object, key);
   if (words == nullptr) return text_at(object, key);
+  std::vector<std::string> command;
+  for (const json::value& word : *words) command.push_back(scalar_text(word));
   std::string out;
-  for (const json::value& word : *words)
-    out += (out.empty() ? "" : " ") + quoted(scalar_text(word));
+  for (const std::string& word : command_of_script(std::move(command)))
+    out += (out.empty() ? "" : " ") + quoted(word);
   return out;
 }
 

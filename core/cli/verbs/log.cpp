@@ -7,6 +7,7 @@
 #include "cli/verbs/many_follower.hpp"
 #include "cli/verbs/task_output.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/text_check.hpp"
 #include "model/index_set.hpp"
 
 #include <boost/json/array.hpp>
@@ -121,8 +122,17 @@ int follow(EngineClient& client, const LogCommand& command, const Session& sessi
   return follow_many(client, command, session, whole);
 }
 
-void say_none_printed(const LogCommand& command, const std::string& id) {
-  if (command.json || ::isatty(STDERR_FILENO) == 0) return;
+void say_none_printed(const LogCommand& command, const std::string& id, const json::object& whole) {
+  if (command.json) return;
+  bool is_elsewhere = false;
+  for (const char* stream : {"stdout", "stderr"}) {
+    const std::string file = text_at(whole, stream);
+    if (file.empty()) continue;
+    is_elsewhere = true;
+    std::fprintf(stderr, "hpcbatch: %s of the tasks of %s goes to %s\n", stream, id.c_str(),
+                 show_text(file, 1000).c_str());
+  }
+  if (is_elsewhere || ::isatty(STDERR_FILENO) == 0) return;
   const bool is_some = command.failed_only || !command.failure.empty();
   std::fprintf(stderr, "hpcbatch: no task of %s %shas printed anything\n", id.c_str(),
                is_some ? "that failed so " : "");
@@ -133,8 +143,8 @@ void print_log(EngineClient& client, const LogCommand& command, const std::strin
   const auto many = many_of(client, command, id);
   const auto ask = [&client](const std::string& target) { return client.get(target); };
   if (!many) return print_task(ask, {command, id, is_one_of_many});
-  if (many->empty()) return say_none_printed(command, id);
   const std::string submission = id.substr(0, id.find('.'));
+  if (many->empty()) return say_none_printed(command, id, client.get("/v1/arrays/" + submission));
   // Ranges come from the highest down.
   const auto& ranges = many->ranges();
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {

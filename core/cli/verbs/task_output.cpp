@@ -2,6 +2,7 @@
 
 #include "cli/process/base64.hpp"
 #include "cli/show/values.hpp"
+#include "documents/text_check.hpp"
 #include "posix/write_all.hpp"
 
 #include <algorithm>
@@ -66,6 +67,16 @@ void say_what_is_missing(const AskedOutput& asked, const json::object& piece) {
                why.c_str());
 }
 
+/// Of a stream that the engine has nothing of, because it goes elsewhere.
+void say_where_it_is(const AskedOutput& asked, const json::object& piece, const char* stream) {
+  const std::string file = text_at(piece, "file");
+  if (file.empty() || asked.command.json) return;
+  const std::string of = std::string(stream) + " of task " + asked.task;
+  std::fprintf(stderr, "hpcbatch: %s\n",
+               file == "/dev/null" ? (of + " is thrown away, as was asked for").c_str()
+                                   : (of + " goes to " + show_text(file, 1000)).c_str());
+}
+
 void print_piece(const AskedOutput& asked, json::object piece, const char* stream, Lines& lines) {
   if (!asked.command.json) return lines.add(bytes_of(piece));
   piece["stream"] = stream;
@@ -94,6 +105,7 @@ void print_tail(const AskEngine& ask, const AskedOutput& asked, const char* stre
     const bool is_all = number_at(piece, "offset") == 0 || bytes >= kLogPage;
     if (!begin && !is_all) continue;
     text = text.substr(begin.value_or(0));
+    if (text.empty()) say_where_it_is(asked, piece, stream);
     if (!asked.command.json) {
       lines.add(text);
     } else {
@@ -124,6 +136,7 @@ void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* st
                          number_at(piece, "next") - number_at(piece, "offset") < kTail;
     if (!is_empty || (offset == "0" && asked.command.json))
       print_piece(asked, piece, stream, lines);
+    if (is_empty && offset == "0") say_where_it_is(asked, piece, stream);
     if (is_last) {
       lines.finish();
       return say_what_is_missing(asked, piece);

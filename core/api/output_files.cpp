@@ -1,0 +1,43 @@
+#include "api/output_files.hpp"
+
+#include "model/placeholders.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::string_view kNowhere = "/dev/null";
+
+std::string sentence(std::string_view what, const std::string& file) {
+  if (file == kNowhere) return fmt::format("{} is thrown away, as was asked for", what);
+  return fmt::format("{} goes to {}", what, file);
+}
+
+}  // namespace
+
+OutputFiles output_files(const Recipe& recipe) {
+  return {recipe.standard_output, recipe.standard_error};
+}
+
+OutputFiles output_files(const Recipe& recipe, TaskId task, const std::optional<Item>& item) {
+  OutputFiles files = output_files(recipe);
+  if (recipe.filled == Filled::Nothing) return files;
+  return {with_places(files.out, task, item), with_places(files.err, task, item)};
+}
+
+void put(boost::json::object& object, const OutputFiles& files) {
+  if (!files.out.empty()) object["stdout"] = files.out;
+  if (!files.err.empty()) object["stderr"] = files.err;
+}
+
+void add(boost::json::array& details, const OutputFiles& files) {
+  const auto tell = [&](std::string_view what, const std::string& file) {
+    if (!file.empty()) details.push_back(boost::json::string(sentence(what, file)));
+  };
+  if (files.out == files.err) return tell("what it prints", files.out);
+  tell("its standard output", files.out);
+  tell("its standard error", files.err);
+}
+
+}  // namespace hpcbatch
