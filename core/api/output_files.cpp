@@ -23,7 +23,8 @@ OutputFiles output_files(const Recipe& recipe) {
 OutputFiles output_files(const Recipe& recipe, TaskId task, const std::optional<Item>& item) {
   OutputFiles files = output_files(recipe);
   if (recipe.filled == Filled::Nothing) return files;
-  return {with_places(files.out, task, item), with_places(files.err, task, item)};
+  const std::uint32_t index = task.index - (recipe.from_zero ? 1 : 0);
+  return {with_places(files.out, task, item, index), with_places(files.err, task, item, index)};
 }
 
 void put(boost::json::object& object, const OutputFiles& files) {

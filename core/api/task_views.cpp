@@ -42,10 +42,13 @@ json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks
 void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   const store::ArrayRow& array = *facts.array;
   object["client"] = array.client;
-  if (!array.name.empty())
-    object["name"] = task.index != 0 ? with_places(array.name, task, facts.item) : array.name;
-  if (!array.tool.empty()) object["tool"] = array.tool;
   const Recipe recipe = recipe_from_bytes(array.recipe);
+  const std::uint32_t index = task.index - (recipe.from_zero ? 1 : 0);
+  if (task.index != 0) object["index"] = index;
+  if (!array.name.empty())
+    object["name"] =
+        task.index != 0 ? with_places(array.name, task, facts.item, index) : array.name;
+  if (!array.tool.empty()) object["tool"] = array.tool;
   json::array command;
   for (const std::string& argument : recipe.argv) {
     // As it is run: whoever looks at one task wants to try it by hand.
@@ -168,7 +171,6 @@ void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
 boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) const {
   const store::ArrayRow& array = *facts.array;
   json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
-  if (task.index != 0) object["index"] = task.index;
   const auto live = runtime_.engine().state_of(task);
   const TaskState state = live           ? *live
                           : facts.result ? state_after(facts.result->outcome.failure)
@@ -389,9 +391,12 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   const bool is_one = task.index != 0 && line.at("tasks").to_number<std::uint64_t>() == 1;
   std::optional<Item> item;
   if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.history().item(task));
-  if (is_one) line["index"] = task.index;
+  const std::uint32_t index =
+      task.index - (is_one && recipe_from_bytes(row.recipe).from_zero ? 1 : 0);
+  if (is_one) line["index"] = index;
   if (item) put_item_and_columns(line, *item);
-  if (!row.name.empty()) line["name"] = is_one ? with_places(row.name, task, item) : row.name;
+  if (!row.name.empty())
+    line["name"] = is_one ? with_places(row.name, task, item, index) : row.name;
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.

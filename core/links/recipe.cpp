@@ -113,6 +113,7 @@ std::string to_bytes(const Recipe& recipe) {
   start.set_cpu_bind(static_cast<std::uint32_t>(recipe.cpu_binding.bind));
   start.set_threads_per_core(recipe.cpu_binding.threads_per_core);
   start.set_directory_token(recipe.directory_token);
+  start.set_from_zero(recipe.from_zero);
   for (const RecipeOutput& output : recipe.outputs) {
     wire::Output* out = start.add_outputs();
     out->set_name(output.name);
@@ -171,6 +172,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.output_limit = start.output_limit();
   recipe.cpu_binding = {cpu_bind_of(start.cpu_bind()), start.threads_per_core()};
   recipe.directory_token = start.directory_token();
+  recipe.from_zero = start.from_zero();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),
                               output.check_owner() ? std::optional(output.owner()) : std::nullopt,
@@ -190,8 +192,9 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   if (filled == Filled::Nothing) return;
   std::optional<Item> own;
   if (filled != Filled::Paths) own = item_of(filled, item());
+  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
   const auto put_into = [&](std::string& path) {
-    if (path.find('{') != std::string::npos) path = with_places(path, task, own);
+    if (path.find('{') != std::string::npos) path = with_places(path, task, own, index);
   };
   put_into(*start.mutable_standard_output());
   put_into(*start.mutable_standard_error());

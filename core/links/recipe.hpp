@@ -69,6 +69,7 @@ struct Recipe {
   std::string kind;                    ///< of task, where that was said
   std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well it leaves out
   CpuBinding cpu_binding{};
+  bool from_zero{false};  ///< an array from index 0, which has the id 12.1
   Filled filled{Filled::Nothing};
 };
 

@@ -261,12 +261,13 @@ bool has_id(std::string_view path, const Item& item) {
   return !find_place(path, [&](const Place& place) { return is_id(place, item); }).empty();
 }
 
-std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item) {
-  const std::string index = std::to_string(task.index);
-  const Item own = item ? *item : Item(index);
+std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item,
+                        std::optional<std::uint32_t> index) {
+  const std::string number = std::to_string(index.value_or(task.index));
+  const Item own = item ? *item : Item(number);
   return filled(path, [&](const Place& place, std::string& out) {
     if (is_index(place, own))
-      out += index;
+      out += number;
     else if (is_id(place, own))
       out += to_string(task);
     else

@@ -46,7 +46,9 @@ bool has_place(std::string_view path, const Item& item = {});
 bool has_index(std::string_view path, const Item& item = {});
 /// Only an engine that has taken the task knows it.
 bool has_id(std::string_view path, const Item& item = {});
-/// All of them replaced; what an item has of them itself stays.
-std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item);
+/// All of them replaced; what an item has of them itself stays.  `index`, where it is another than in
+/// the task's id.
+std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item,
+                        std::optional<std::uint32_t> index = {});
 
 }  // namespace hpcbatch

@@ -296,7 +296,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "time": 1e15})", "must be a time"},
                     Case{R"({"command": ["true"], "memory": 1024})", "1024 bytes are too few"},
                     Case{R"({"command": ["true"], "time": "soon"})", "must be a time"},
-                    Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},
                     Case{R"({"command": ["true"], "array": "9-1"})", "no list of indices"},
                     Case{R"({"command": ["true"], "stdin": "relative"})", "absolute path"},
                     Case{R"({"command": ["true"], "items": []})", "nothing to do"},
@@ -393,6 +392,20 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
             "task.items 1 holds one of the control characters 0x1e and 0x1f; leave them out");
   EXPECT_EQ(of(R"([["a"]])", R"(["x"])", R"(, "columns": ["1"])"),
             "task.columns: '1' is no name; columns have numbers by themselves");
+}
+
+TEST(ReadSubmit, AnArrayMayCountFromZero) {
+  const TaskRequest zero = read(R"({"command": ["true"], "array": "0-3,8"})").tasks[0];
+  EXPECT_EQ(to_string(zero.array.indices), "1-4,9") << "as in ids";
+  EXPECT_TRUE(zero.from_zero);
+  EXPECT_FALSE(read(R"({"command": ["true"], "array": "1-3"})").tasks[0].from_zero);
+  const auto refused = [](const std::string& task) {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"command": ["echo"], )" + task +
+                   "}]}");
+  };
+  EXPECT_THAT(refused(R"("items": ["x"], "array": "0")"),
+              testing::HasSubstr("by their numbers, from 1, and has 0"));
+  EXPECT_THAT(refused(R"("array": "0,4294967294")"), testing::HasSubstr("ends too high"));
 }
 
 std::string with_places_refused(const std::string& task) {

@@ -109,7 +109,6 @@ TEST(TaskFile, AValueOfTheWrongKindIsNamedWithItsLine) {
   EXPECT_THAT(yaml("array: 1-10%"),
               HasSubstr("t:2: `array`: '1-10%' is not an array; arrays are like 1-100,"));
   EXPECT_THAT(yaml("array: ten"), HasSubstr("t:2: `array`: 'ten' is not an array"));
-  EXPECT_THAT(yaml("array: 0-3"), HasSubstr("indices begin at 1"));
   EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": [\"a\"]}\n{\"command\": \"a b\"}"),
               HasSubstr("t:2: `command` is a list of words, as [a, b]"));
 }

@@ -35,6 +35,8 @@ TEST(Places, OthersStayAsTheyAre) {
 TEST(Places, InPathsTheIndexStandsForAMissingItem) {
   const TaskId task{ArrayId{12}, 3};
   EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", task, std::nullopt), "o.3.3.3.12.3");
+  EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", task, std::nullopt, 2), "o.2.2.2.12.3")
+      << "of an array from 0";
   EXPECT_EQ(with_places("{//}/out/{/.}.txt", task, Item("/in/a.wav")), "/in/out/a.txt");
   for (const char* path : {"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{index}", "{id}"})
     EXPECT_TRUE(has_place(path)) << path;

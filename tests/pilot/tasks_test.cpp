@@ -85,6 +85,15 @@ TEST_F(PilotTest, NeighboursComeAsOne) {
   EXPECT_EQ(said, (std::set<std::string>{"1.7 7", "1.8 8", "1.9 9"}));
 }
 
+TEST_F(PilotTest, AnArrayFromZeroIsToldSo) {
+  start();
+  wire::Start start = shell(1, "echo $HPCBATCH_TASK_ID $HPCBATCH_TASK_INDEX");
+  start.mutable_attempt()->set_index(1);
+  start.set_shown_index(1);
+  start.set_from_zero(true);
+  EXPECT_EQ(output(outcome(start)), "1.1 0\n");
+}
+
 TEST_F(PilotTest, FindsItsSurroundings) {
   start({{"SLURM_JOB_ID", "1"}, {"PBS_NODEFILE", "x"}});
   wire::ToPilot message;

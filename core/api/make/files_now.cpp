@@ -33,7 +33,9 @@ void add_filled(const TaskRequest& task, const std::string& path, std::vector<st
   for (const IndexRange& range : task.array.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const auto item = task.items.empty() ? std::nullopt : std::optional<Item>(item_at(task, i));
-      paths.push_back(with_places(path, {ArrayId{}, static_cast<std::uint32_t>(i)}, item));
+      const auto index = static_cast<std::uint32_t>(i);
+      paths.push_back(
+          with_places(path, {ArrayId{}, index}, item, index - (task.from_zero ? 1 : 0)));
     }
   }
 }

@@ -81,6 +81,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.container = task.container.image;
   recipe.container_terms = task.container.terms;
   recipe.filled = filled_of(task);
+  recipe.from_zero = task.from_zero;
   recipe.service = task.service;
   recipe.kind = task.kind;
   recipe.cpu_binding = task.cpu_binding;

@@ -76,17 +76,29 @@ std::string stream_of(const json::value& value, const std::string& where) {
   return value.is_string() && value.get_string() == "none" ? "/dev/null" : file_of(value, where);
 }
 
+constexpr std::uint32_t kLastIndex = 0xFFFFFFFE;
+
 void read_array(const json::value& value, const std::string& where, Reading& reading) {
   const std::string text = text_of(value, where);
-  const auto indices = parse_index_set(text);
+  auto indices = parse_index_set(text);
   if (!indices)
     throw BadRequest(fmt::format(
         "{} '{}' is no list of indices; write for example 1-100 or 1-9:2,20", where, text));
-  if (indices->contains(0))
-    throw BadRequest(fmt::format("{} '{}' begins at 0; indices begin at 1", where, text));
   if (indices->size() > kMostIndices)
     throw BadRequest(fmt::format("{} has {} indices; at most {} go into one array", where,
                                  indices->size(), kMostIndices));
+  // Ids count from 1: 12 is all of an array.
+  reading.task.from_zero = indices->contains(0);
+  if (reading.task.from_zero) {
+    std::vector<IndexRange> ranges;
+    for (const IndexRange& range : indices->ranges()) {
+      if (range.last >= kLastIndex)
+        throw BadRequest(fmt::format("{} '{}' ends too high; an array from 0 ends at {} at most",
+                                     where, text, kLastIndex - 1));
+      ranges.push_back({range.first + 1, range.last + 1});
+    }
+    indices = IndexSet::of(std::move(ranges));
+  }
   reading.task.array.indices = *indices;
   reading.has_array = true;
 }
@@ -348,6 +360,9 @@ void choose_items(Reading& reading, const std::string& what) {
     chosen = all;
     return;
   }
+  if (reading.task.from_zero)
+    throw BadRequest(
+        fmt::format("{}: 'array' chooses among 'items' by their numbers, from 1, and has 0", what));
   IndexSet beyond = chosen;
   beyond.remove(all);
   if (!beyond.empty()) {

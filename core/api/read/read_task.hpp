@@ -45,6 +45,7 @@ struct TaskRequest {
   std::vector<AskedWay> one_of;    ///< the best first; none: there is no choice
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
+  bool from_zero{false};               ///< `array` is one more than what was asked for
   std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well are left out
   std::vector<std::string> shared;     ///< folders that must be seen where it runs
   std::optional<TaskService> service;

@@ -32,7 +32,8 @@ TaskId parse_task(const std::string& text) {
   const Selection selection = parse_selection(text);
   if (!selection.indices) return {selection.array, 0};
   if (selection.indices->contains(0))
-    throw BadRequest(fmt::format("'{}' is no task: indices begin at 1", text));
+    throw BadRequest(fmt::format(
+        "'{}' is no task: ids count from 1; of an array from 0 the first task is .1", text));
   if (selection.indices->size() != 1)
     throw BadRequest(fmt::format("'{}' names several tasks where one is needed", text));
   return {selection.array, selection.indices->ranges().front().first};

@@ -236,7 +236,8 @@ void add_many(CLI::App& verb, ManyOptions& many) {
       verb, "--array", "RANGE",
       [&many](const std::string& text) { many.array = parse_array(text); },
       "one task for each index, as 1-100, 1-100:2 (each second) or 1-100%8 (at most 8 at once), "
-      "which it finds in HPCBATCH_TASK_INDEX. With --each or --items: only the items of these "
+      "which it finds in HPCBATCH_TASK_INDEX; from 0 as well (0-9), where ids still count from 1. "
+      "With --each or --items: only the items of these "
       "numbers");
   add_items(verb, many.items);
   add_values(

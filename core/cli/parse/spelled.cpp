@@ -109,10 +109,6 @@ ArrayOption parse_array(std::string_view text) {
     is_good =
         is_good && is_number(text.substr(percent + 1), array.max_running) && array.max_running > 0;
   }
-  if (is_good && parse_index_set(array.indices)->contains(0))
-    refuse(text,
-           "an array: indices begin at 1; where the command counts from 0, say 1-10 and use "
-           "$((HPCBATCH_TASK_INDEX - 1))");
   if (!is_good)
     refuse(text,
            "an array; arrays are like 1-100, 1-100:5 (step) or 1-100%20 (at most 20 at once)");

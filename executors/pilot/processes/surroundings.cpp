@@ -201,7 +201,8 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
     variables[variable.name()] = variable.value();
   variables["HPCBATCH_TASK_ID"] = task_id(start);
   if (start.attempt().index() != 0 || start.shown_index() != 0) {
-    variables["HPCBATCH_TASK_INDEX"] = std::to_string(start.shown_index());
+    variables["HPCBATCH_TASK_INDEX"] =
+        std::to_string(start.shown_index() - (start.from_zero() ? 1 : 0));
   }
   variables["HPCBATCH_ATTEMPT"] = std::to_string(start.attempt().number());
   variables["HPCBATCH_CPUS"] = decimal(cpus);
