@@ -151,6 +151,12 @@ int run_sites_add(const SitesAddOptions& options) {
     std::fprintf(stderr, "hpcbatch: %s\n", one_line(note).c_str());
   if (proposal.yaml.empty()) give_up("nothing can be proposed for " + options.name);
   std::fputs(proposal.yaml.c_str(), stdout);
+  if (configuration.sites.empty())
+    std::fprintf(
+        stderr,
+        "hpcbatch: with this entry tasks no longer run on this machine, whose site 'local' "
+        "is there only where no site is configured; to keep it, add to `sites:` "
+        "- {name: local, scheduler: local}\n");
   const auto after = with_site(before, proposal.yaml);
   if (!after) give_up("the sites of " + file + " stand on one line; add the entry above by hand");
   if (parse_configuration(*after, file).sites.size() != configuration.sites.size() + 1)
@@ -158,7 +164,7 @@ int run_sites_add(const SitesAddOptions& options) {
   if (!options.yes && ::isatty(STDIN_FILENO) == 0) {
     std::fprintf(stderr, "not written to %s, because nobody can be asked: say --yes\n",
                  file.c_str());
-    return kExitDone;
+    return kExitTaskFailed;
   }
   if (!options.yes && !is_wanted(file)) return kExitTaskFailed;
   write_to(file, *after);

@@ -11,6 +11,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace hpcbatch {
 namespace {
@@ -117,7 +118,10 @@ double View::number(double least, double most) const {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (node_->kind != Node::Kind::Scalar || text.empty() || error != std::errc{} || stop != end ||
       !(value >= least && value <= most)) {
-    expected(fmt::format("a number from {:g} to {:g}", least, most));
+    constexpr double kAny = std::numeric_limits<double>::max();
+    expected(least <= -kAny && most >= kAny ? std::string("a number")
+             : most >= kAny                 ? fmt::format("a number of at least {:g}", least)
+                            : fmt::format("a number from {:g} to {:g}", least, most));
   }
   return value;
 }

@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 #include <unordered_set>
 
 namespace hpcbatch {
@@ -173,6 +175,26 @@ std::string cleaned(std::string_view text, const std::string& file) {
   return clean;
 }
 
+/// What mostly stands behind the parser's words, which tell nobody what to write.
+std::string_view what_is_usual(const std::string& words) {
+  struct Usual {
+    std::string_view words, sentence;
+  };
+  static constexpr std::array<Usual, 5> kUsual{
+      {{"illegal map value", "; a text with ': ' in it stands in quotes: name: \"a: b\""},
+       {"end of map not found",
+        "; lines that belong together begin in the same column, and a text "
+        "with a '}' or ',' in it stands in quotes"},
+       {"end of sequence not found", "; a list of lines has all its '- ' in the same column"},
+       {"unknown token", "; a text that begins with %, @ or ` stands in quotes"},
+       {"illegal block entry",
+        "; the items of a list stand on lines of their own, each behind '- '"}}};
+  for (const Usual& usual : kUsual) {
+    if (words.find(usual.words) != std::string::npos) return usual.sentence;
+  }
+  return {};
+}
+
 }  // namespace
 
 Node parse_yaml(std::string_view text, const std::string& file, const DocumentLimits& limits) {
@@ -186,8 +208,9 @@ Node parse_yaml(std::string_view text, const std::string& file, const DocumentLi
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
-    throw DocumentError(file, e.mark.is_null() ? 1 : e.mark.line + 1,
-                        fmt::format("this is not valid YAML: {}", show_text(e.msg, 200)));
+    throw DocumentError(
+        file, e.mark.is_null() ? 1 : e.mark.line + 1,
+        fmt::format("this is not valid YAML: {}{}", show_text(e.msg, 200), what_is_usual(e.msg)));
   }
   return builder.take();
 }

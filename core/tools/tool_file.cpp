@@ -133,6 +133,18 @@ bool is_free_text(const ToolFile& tool, const std::string& name) {
          std::any_of(tool.inputs.begin(), tool.inputs.end(), is_named);
 }
 
+/// No shell takes quotes off that stand around all of a word: the program would get them.
+void check_no_idle_quotes(const View& word, const std::string& marked) {
+  const bool is_quoted = marked.size() == 3 && marked.front() == marked.back() &&
+                         (marked.front() == '"' || marked.front() == '\'');
+  const bool is_place = is_quoted && (marked[1] == kPlainPlace || marked[1] == kRawPlace);
+  if (is_place)
+    word.fail(fmt::format(
+        "{} would reach the program with its quotes, which no shell takes off here; "
+        "write {}",
+        show_text(word.text(), 60), show_text(word.text().substr(1, word.text().size() - 2), 60)));
+}
+
 /// Fails where a shell or an interpreter would run what a request says.
 void check_programs(const View& command, const ToolFile& tool) {
   if (command.node().kind != Node::Kind::List) return;  // its plugin says what is wrong with it
@@ -145,6 +157,7 @@ void check_programs(const View& command, const ToolFile& tool) {
                                [&](const std::string& name) { return is_free_text(tool, name); });
     }));
   }
+  for (std::size_t at = 0; at < words.size(); ++at) check_no_idle_quotes(words[at], marked[at]);
   const auto text = misplaced_text(marked);
   if (!text) return;
   const View& word = words[text->word];

@@ -207,6 +207,19 @@ TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
   EXPECT_EQ(cli({"log", "--stdout", "12"}).err, "");
 }
 
+TEST_F(LookTest, LogOfFailuresGoesToOnePipe) {
+  engine_answers({{"GET /v1/arrays/12", R"({"id": "12", "indices": "1-3"})"},
+                  {"GET /v1/tasks?limit=100000&array=12&printed=1&state=failed",
+                   R"({"tasks": [{"id": "12.2"}]})"},
+                  {"GET /v1/tasks/12.2/log?stream=stdout&limit=1048576&offset=0",
+                   R"({"text": "out\n", "offset": 0, "next": 4, "end": true})"},
+                  {"GET /v1/tasks/12.2/log?stream=stderr&limit=1048576&offset=0",
+                   R"({"text": "reason\n", "offset": 0, "next": 7, "end": true})"}});
+  const CliResult result = cli({"log", "--failed", "12"});
+  EXPECT_EQ(result.out, "out\nreason\n");
+  EXPECT_EQ(result.err, "");
+}
+
 TEST_F(LookTest, LogSaysWhereAStreamIsThatItHasNot) {
   engine_answers(
       {{"GET /v1/arrays/12", R"({"id": "12", "indices": "0"})"},

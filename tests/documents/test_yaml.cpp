@@ -114,6 +114,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "f.yaml:1: the text is not valid UTF-8"},
         Document{"Broken", "a: 1\nb: [1, 2\n",
                  "f.yaml:3: this is not valid YAML: end of sequence flow not found"},
+        Document{
+            "TwoColons", "a: b: c\n",
+            "f.yaml:1: this is not valid YAML: illegal map value; a text with ': ' in it stands "
+            "in quotes: name: \"a: b\""},
         Document{"Deep", std::string(40, '[') + std::string(40, ']'),
                  "f.yaml:1: lists and maps are nested more than 32 deep"}),
     [](const auto& row) { return row.param.name; });

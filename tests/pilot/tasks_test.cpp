@@ -321,7 +321,9 @@ TEST_F(PilotTest, WhatCannotRunSaysWhy) {
   EXPECT_EQ(outcome(task(6, {})).failure(), "tool_failed");
   auto contained = task(7, {"true"});
   contained.set_container("/no/image.sif");
-  EXPECT_EQ(outcome(contained).failure(), "container_missing");
+  const auto missing = outcome(contained);
+  EXPECT_EQ(missing.failure(), "container_missing");
+  EXPECT_THAT(missing.message(), HasSubstr("cannot read the image "));
 }
 
 TEST_F(PilotTest, ContainersRunThroughTheirRuntime) {

@@ -78,7 +78,7 @@ def test_a_site_is_added_once_it_was_shown_and_agreed_to(slurm):
         words = ["sites", "add", "second", "--workspace", site.directory / "second", "--config", file]
         shown = site.verb(*words)
         assert (
-            shown.code == 0
+            shown.code == 1
             and "- name: second\n  scheduler: slurm\n" in shown.out
             and "nobody can be asked" in shown.err
         ), shown

@@ -115,6 +115,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"OddType", "tool: t\nparameters:\n  a: {type: int}\ncommand: [a]\n",
             "/x/t.yaml:3: 'type' must be one of string, integer, number, boolean, not 'int'; did "
             "you mean 'integer'?"},
+        Bad{"IdleQuotes", "tool: t\ninputs:\n  sound: {}\ncommand: [cat, '\"{sound}\"']\n",
+            "/x/t.yaml:4: \"{sound}\" would reach the program with its quotes, which no shell "
+            "takes "
+            "off here; write {sound}"},
         Bad{"BadDefault",
             "tool: t\nparameters:\n  a:\n    type: integer\n    default: six\ncommand: [a]\n",
             "/x/t.yaml:5: the default of 'a' must be a whole number, not 'six'"},

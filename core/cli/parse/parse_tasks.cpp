@@ -164,7 +164,8 @@ void add_log(CLI::App& app, Command& into) {
           ->type_name("N")
           ->check(above_zero())
           ->excludes(follow);
-  verb->add_flag("--failed", command->failed_only, "of a submission, only what failed")
+  verb->add_flag("--failed", command->failed_only,
+                 "of a submission, only what failed, all of it on standard output")
       ->excludes(attempt);
   add_value(
       *verb, "--failure", "WORD",

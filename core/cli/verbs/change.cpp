@@ -55,8 +55,9 @@ std::string needs_in_words(const json::object& answer) {
     text += "; " + tasks_in_words(others) + " of it that " +
             (others == 1 ? "waits asks" : "wait ask") + " for that now, too";
   if (later > 0)
-    text += "; so would " + whole(later) + " that " +
-            (later == 1 ? "is not retried now" : "are not retried now");
+    text += "; " + whole(later) + " of the same submission that " +
+            (later == 1 ? "is not retried now would" : "are not retried now would") +
+            " need it as well, once retried";
   return text;
 }
 

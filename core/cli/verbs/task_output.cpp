@@ -121,8 +121,10 @@ void print_tail(const AskEngine& ask, const AskedOutput& asked, const char* stre
 
 void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* stream) {
   const bool is_error = std::strcmp(stream, "stderr") == 0;
+  // Of failures it is mostly what is looked for, by a pager or grep.
+  const bool is_of_failures = asked.command.failed_only || !asked.command.failure.empty();
   Lines lines(asked.command.prefix ? asked.task + ": " : std::string(),
-              is_error && asked.command.standard_output);
+              is_error && asked.command.standard_output && !is_of_failures);
   if (asked.command.tail) {
     print_tail(ask, asked, stream, lines);
     return lines.finish();

@@ -170,12 +170,13 @@ std::variant<ContainerPlan, Refusal> plan_container(const wire::Start& start,
                                                     const ContainerGround& ground) {
   ContainerPlan plan;
   plan.image = look_at_image(start.container(), view.directory);
+  // Of what is not there no runtime need say that it runs no such images.
+  if (auto refusal = trouble_with(plan.image)) return *refusal;
   auto choice = choose_runtime(plan.image, wish_of(start.container_terms()), ground.rule,
                                runtimes_on(ground.search));
   if (const auto* why = std::get_if<std::string>(&choice))
     return Refusal{Failure::ContainerMissing, *why + "; its PATH is " + ground.search};
   plan.runtime = std::get<FoundRuntime>(choice);
-  if (auto refusal = trouble_with(plan.image)) return *refusal;
   plan.name = "hpcbatch-" + attempt_directory(start.attempt());
   plan.directory = view.directory;
   plan.temporary = view.temporary;
