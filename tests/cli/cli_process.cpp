@@ -96,7 +96,10 @@ CliProcess::CliProcess(const std::string& home, const std::vector<std::string>& 
   std::array<int, 3> streams{};
   if (options.is_terminal) {
     int terminal = -1;
-    if (::openpty(&out_, &terminal, nullptr, nullptr, nullptr) != 0)
+    winsize size{};
+    size.ws_row = options.terminal_rows;
+    size.ws_col = options.terminal_rows == 0 ? 0 : 100;
+    if (::openpty(&out_, &terminal, nullptr, nullptr, &size) != 0)
       throw std::runtime_error("cannot open a terminal");
     ::fcntl(out_, F_SETFD, FD_CLOEXEC);
     ::fcntl(terminal, F_SETFD, FD_CLOEXEC);

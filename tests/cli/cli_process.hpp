@@ -24,11 +24,12 @@ class TemporaryFolder {
 };
 
 struct CliOptions {
-  std::string input;            ///< on a pipe; empty: /dev/null
-  std::string input_file;       ///< opened as standard input instead
-  bool keep_input_open{false};  ///< a pipe that nobody writes to
-  bool is_terminal{false};      ///< standard error (and output and input) is a terminal
-  bool close_output{false};     ///< nobody reads standard output
+  std::string input;                ///< on a pipe; empty: /dev/null
+  std::string input_file;           ///< opened as standard input instead
+  bool keep_input_open{false};      ///< a pipe that nobody writes to
+  bool is_terminal{false};          ///< standard error (and output and input) is a terminal
+  unsigned short terminal_rows{0};  ///< of that terminal; 0: it does not tell
+  bool close_output{false};         ///< nobody reads standard output
   std::map<std::string, std::string>
       environment;  ///< besides or instead of PATH, HOME, USER and HPCBATCH_HOME
 };

@@ -315,5 +315,25 @@ TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
   EXPECT_EQ(live.wait().exit_code, 0);
 }
 
+TEST_F(LookTest, TopOnFewLinesShowsTheWorkFirst) {
+  std::string pilots;
+  for (int i = 0; i < 20; ++i)
+    pilots += (i == 0 ? "" : ",") + (R"({"name": "hab)" + std::to_string(i) + ".0\"}");
+  engine_answers({{"GET /v1/engine", R"({"state": "running", "version": "1", "uptime_s": 60})"},
+                  {"GET /v1/sites", R"({"sites": []})"},
+                  {"GET /v1/allocations", R"({"allocations": []})"},
+                  {"GET /v1/pilots", "{\"pilots\": [" + pilots + "]}"},
+                  {"GET /v1/arrays?per=submit&limit=50",
+                   R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
+                                   "counts": {"done": 1, "running": 1, "waiting": 2}}]})"}});
+  CliOptions options;
+  options.is_terminal = true;
+  options.terminal_rows = 12;
+  CliProcess live(home(), {"top"}, options);
+  live.wait_for_output("more lines; `hpcbatch top --once` prints all");
+  live.type("q");
+  EXPECT_THAT(live.wait().out, HasSubstr("sweep"));
+}
+
 }  // namespace
 }  // namespace hpcbatch::test

@@ -11,7 +11,9 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,7 +66,29 @@ std::string counts(const json::object& engine, const char* key) {
   return value_on_a_line(key, told);
 }
 
-std::string picture(const json::object& all, const std::string& hint = "") {
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Where not all has room, what is asked for most comes first, and the last line says how much is
+/// left out.
+std::string fitted(std::string head, std::vector<std::string> sections,
+                   std::optional<std::size_t> rows) {
+  std::size_t lines = lines_in(head);
+  for (const std::string& section : sections) lines += lines_in(section);
+  const bool fits = !rows || lines <= *rows;
+  if (!fits) std::reverse(sections.begin(), sections.end());
+  for (const std::string& section : sections) head += section;
+  if (fits) return head;
+  std::size_t end = 0;
+  for (std::size_t row = 0; row + 1 < *rows; ++row) end = head.find('\n', end) + 1;
+  return head.substr(0, end) + std::to_string(lines + 1 - *rows) +
+         " more lines; `hpcbatch top --once` prints all\n";
+}
+
+/// `rows`: of the terminal; nothing: as many as there are.
+std::string picture(const json::object& all, const std::string& hint = "",
+                    std::optional<std::size_t> rows = {}) {
   const json::object& engine = *object_at(all, "engine");
   std::string out = "engine " + text_at(engine, "state") + ", up " +
                     duration_at(engine, "uptime_s") + ", version " + text_at(engine, "version") +
@@ -74,8 +98,9 @@ std::string picture(const json::object& all, const std::string& hint = "") {
   out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
         counts(engine, "pilots") + "\n";
   const std::optional<std::size_t> room = columns_of_output();
+  std::vector<std::string> sections;
   const auto section = [&](const Table& table) {
-    if (!table.empty()) out += "\n" + table.text(room);
+    if (!table.empty()) sections.push_back("\n" + table.text(room));
   };
   using Shown = InventoryCommand::Kind;
   section(inventory_table(Shown::Sites, *array_at(all, "sites")));
@@ -87,7 +112,7 @@ std::string picture(const json::object& all, const std::string& hint = "") {
   }
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   section(submission_table(std::move(submissions), now.count()));
-  return out;
+  return fitted(std::move(out), std::move(sections), rows);
 }
 
 }  // namespace
@@ -105,13 +130,15 @@ int show_top(const TopCommand& command, const Session& session) {
     return kExitDone;
   }
   const std::string hint = "; q ends this";
-  const std::string first = picture(look(client), hint);  // an error belongs on the plain screen
+  const auto rows = [] { return terminal_size(STDOUT_FILENO).value_or(TerminalSize{}).rows; };
+  const std::string first =
+      picture(look(client), hint, rows());  // an error belongs on the plain screen
   Screen screen;
   screen.draw(first);
   while (screen.wait(kEvery, session.interrupt.descriptor())) {
     const Answer alive = client.http().connect();
     screen.draw(alive.outcome == Exchange::NoEngine ? "no engine runs" + hint
-                                                    : picture(look(client), hint));
+                                                    : picture(look(client), hint, rows()));
   }
   return kExitDone;
 }
