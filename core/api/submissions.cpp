@@ -5,7 +5,7 @@
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
 #include "api/answers/where_time_went.hpp"
-#include "api/output_files.hpp"
+#include "api/make/output_files.hpp"
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
 #include "failure/failure_choice.hpp"

@@ -4,7 +4,7 @@
 #include "api/answers/metrics_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
-#include "api/output_files.hpp"
+#include "api/make/output_files.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"

@@ -1,4 +1,4 @@
-#include "api/output_files.hpp"
+#include "api/make/output_files.hpp"
 
 #include "model/placeholders.hpp"
 
