@@ -276,9 +276,9 @@ std::vector<std::string> with_items_marked(const CLI::App& verb,
       marked.emplace_back("--items");
       mark(std::string_view(word).substr(kWithValue.size()));
       are_items = true;
-    } else if (are_items && word.size() > 1 && word[0] == '-' && !is_meant_as_option(verb, word)) {
-      mark(word);
-    } else if (are_items && word.starts_with(detail::kItemMark)) {
+    } else if (are_items &&
+               (word.starts_with(detail::kItemMark) ||
+                (word.size() > 1 && word[0] == '-' && !is_meant_as_option(verb, word)))) {
       mark(word);
     } else {
       are_items = word == "--items" || (are_items && !word.starts_with('-'));
