@@ -43,13 +43,14 @@ std::string_view without_quote(std::string_view before) {
 /// before, so that such a line is taken whole.
 std::string_view code_of(std::string_view line) {
   if (without_front(line).starts_with('#')) return {};
-  for (std::size_t at = line.find(" #"); at != std::string_view::npos;
-       at = line.find(" #", at + 1)) {
-    const auto is_even = [&](char quote) {
-      return std::count(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(at), quote) % 2 ==
-             0;
-    };
-    if (is_even('"') && is_even('\'') && line.find_first_of("\"'", at) == std::string_view::npos)
+  bool in_single = false, in_double = false;
+  const std::size_t last_quote = line.find_last_of("\"'");
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '\'') in_single = !in_single;
+    if (line[at] == '"') in_double = !in_double;
+    const bool is_comment = line[at] == ' ' && at + 1 < line.size() && line[at + 1] == '#';
+    const bool is_quoted = in_single || in_double;
+    if (is_comment && !is_quoted && (last_quote == std::string_view::npos || last_quote < at))
       return line.substr(0, at);
   }
   return line;
