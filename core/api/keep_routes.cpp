@@ -35,6 +35,10 @@ json::object keep_json(const SiteBook& book, const ShapeState& shape, Time now) 
                       {"queued", queued},
                       {"missing", seconds(keep.missing)},
                       {"beyond", seconds(keep.beyond)}};
+  if (!shape.may_be_asked(now)) {
+    object["paused_until"] = seconds(*shape.back_off.until);
+    object["message"] = shape.back_off.why;
+  }
   if (const auto next = SiteOutlook(book, now).next_start(shape)) {
     if (next->half) object["wait_50"] = seconds(std::max(Duration{}, *next->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, next->most - now));

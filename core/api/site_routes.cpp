@@ -176,6 +176,9 @@ void SiteRoutes::add_to(Routes& routes) {
   });
   routes.add("POST", "sites/*/clean",
              [this](HttpRequest& request, const ReplyPtr& reply) { clean(request, reply); });
+  routes.add("POST", "sites/*/resume", [this](HttpRequest& request, const ReplyPtr& reply) {
+    resume(request.path[2], reply);
+  });
   routes.add("GET", "sites/*/past-jobs",
              [this](HttpRequest& request, const ReplyPtr& reply) { list_past(request, reply); });
 }
@@ -185,6 +188,13 @@ void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
   if (!client) return reply->error(404, fmt::format("there is no site '{}'", name));
   client->check([reply, site = client->site()](const SiteReport& report) {
     reply->answer(200, site_report_json(site, report));
+  });
+}
+
+void SiteRoutes::resume(const std::string& name, const ReplyPtr& reply) {
+  runtime_.requests().resume(name, [reply](const Result<Changed>& done) {
+    if (!done) return reply->error(404, done.error().text);
+    reply->answer(200, {{"shapes", done->tasks}});
   });
 }
 

@@ -17,6 +17,7 @@ class SiteRoutes {
   void show(const HttpRequest& request, const ReplyPtr& reply);
   void check(const std::string& name, const ReplyPtr& reply);
   void clean(const HttpRequest& request, const ReplyPtr& reply);
+  void resume(const std::string& name, const ReplyPtr& reply);
   void list_past(const HttpRequest& request, const ReplyPtr& reply);
 
   Runtime& runtime_;

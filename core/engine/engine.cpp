@@ -78,6 +78,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     keep_room(now);
     hold_what_came_back();
   }
+  end_refused_tasks(now);
   stage_in_if_due(files_changed, now);
   fill_pilots(now);
   judge_newcomer(now);

@@ -83,6 +83,7 @@ class Engine {
   void handle(const HoldAsked& event, Time now);
   void handle(const RetryAsked& event, Time now);
   void handle(const KeepAsked& event, Time now);
+  void handle(const ResumeAsked& event, Time now);
   void handle(const StopAsked& event, Time now);
   void handle(const PilotRegistered& event, Time now);
   void handle(const PilotDisconnected& event, Time now);
@@ -222,6 +223,9 @@ class Engine {
   void keep_pilots(Time now);
   void cancel_what_was_kept(Time now);
   void take_back_unused(Time now);
+
+  // refused_tasks.cpp
+  void end_refused_tasks(Time now);
 
   // holding.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);

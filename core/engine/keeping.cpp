@@ -1,8 +1,10 @@
-// Allocations without work: of which pilots stay whatever there is to do, and which are taken back
-// from the queue.
+// Allocations by hand and without work: of which pilots stay whatever there is to do, which are taken
+// back from the queue, and pauses that are ended.
 #include "engine/engine.hpp"
 #include "engine/sites/keeps.hpp"
 #include "engine/sites/queue_looks.hpp"
+
+#include <fmt/format.h>
 
 namespace hpcbatch {
 
@@ -13,6 +15,17 @@ void Engine::handle(const KeepAsked& event, Time now) {
   }
   actions_.push_back(AnswerCount{event.request, event.allocations});
   if (event.allocations == 0) cancel_what_was_kept(now);
+  work_changed_ = true;
+}
+
+void Engine::handle(const ResumeAsked& event, Time) {
+  const auto paused = sites_.resume(event.site);
+  if (paused) {
+    actions_.push_back(AnswerCount{event.request, *paused});
+  } else {
+    actions_.push_back(
+        AnswerRefused{event.request, fmt::format("there is no site '{}'", event.site), false});
+  }
   work_changed_ = true;
 }
 

@@ -376,6 +376,16 @@ std::vector<TaskId> TaskTable::cancel(const Selection& tasks, const std::string&
   return leased;
 }
 
+void TaskTable::end_queued(const QueuePlace& place, const std::string& why, Time now) {
+  const IndexSet there = queue_.remove(place, queue_.queued(place));
+  Outcome outcome;
+  outcome.failure = Failure::NeverFits;
+  outcome.message = why;
+  outcome.ended = now;
+  end_unleased(place.array, there, outcome);
+  spread_ends();
+}
+
 std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   const auto at = arrays_.find(tasks.array);
   if (at == arrays_.end()) return 0;

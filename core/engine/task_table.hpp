@@ -63,6 +63,9 @@ class TaskTable {
   std::vector<TaskId> cancel(const Selection& tasks, const std::string& why, Time now,
                              std::uint64_t& changed);
 
+  /// What is queued at a place ends, because it can never run.
+  void end_queued(const QueuePlace& place, const std::string& why, Time now);
+
   // Arrays of which too many fail (giving_up.cpp).
   /// Those of which one too many has failed since the last call.
   std::vector<ArrayId> to_give_up() { return std::exchange(to_give_up_, {}); }

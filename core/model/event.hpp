@@ -78,6 +78,11 @@ struct KeepAsked {
   std::uint32_t allocations{1};
   Time until{};
 };
+/// Shapes of a site that are paused after refusals or failures are asked for again at once.
+struct ResumeAsked {
+  RequestId request;
+  std::string site;
+};
 struct StopAsked {
   enum class Mode : std::uint8_t { Leave, Drain, Now };
   Mode mode{Mode::Leave};
@@ -262,8 +267,8 @@ struct StagedIn {
 
 struct TimePassed {};
 
-using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, StopAsked,
-                           PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
+using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, ResumeAsked,
+                           StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
                            AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven,
                            ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted,
                            AllocationRefused, SitePolled, SitePollFailed, QueueForeseen, OutboxRead,

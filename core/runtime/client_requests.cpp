@@ -94,6 +94,12 @@ void ClientRequests::keep(KeepAsked event, CountAnswer answer) {
   dependencies_.feed(std::move(event));
 }
 
+void ClientRequests::resume(const std::string& site, CountAnswer answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  dependencies_.feed(ResumeAsked{request, site});
+}
+
 void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);

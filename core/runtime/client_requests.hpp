@@ -73,6 +73,8 @@ class ClientRequests {
   void cancel(std::vector<Selection> tasks, CountAnswer answer);
   /// Its `request` is set here.
   void keep(KeepAsked event, CountAnswer answer);
+  /// Counts shapes that were paused.
+  void resume(const std::string& site, CountAnswer answer);
   void hold(std::vector<Selection> tasks, bool hold, CountAnswer answer);
   void retry(Retry asked, CountAnswer answer);
 

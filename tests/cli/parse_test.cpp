@@ -277,6 +277,11 @@ TEST(Parse, ThingsAreListedShownAndChecked) {
   EXPECT_TRUE(clean.dry_run && clean.json);
   EXPECT_FALSE(parsed<InventoryCommand>({"sites", "clean", "here"}).dry_run);
   EXPECT_EQ(refusal({"sites", "clean"}).exit_code, 2);
+  const auto resume = parsed<InventoryCommand>({"sites", "resume", "here", "--json"});
+  EXPECT_EQ(resume.act, Act::Resume);
+  EXPECT_EQ(resume.name, "here");
+  EXPECT_TRUE(resume.json);
+  EXPECT_EQ(refusal({"sites", "resume"}).exit_code, 2);
   EXPECT_EQ(refusal({"tools", "clean", "x"}).exit_code, 2);
   EXPECT_EQ(refusal({"sites", "show"}).exit_code, 2);
 }

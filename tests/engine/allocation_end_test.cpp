@@ -152,6 +152,52 @@ TEST_F(AllocationEndTest, CancelledBehindOurBackIsRespectedForAWhile) {
   expect({"forget B"});  // twice in a row: longer
 }
 
+TEST_F(AllocationEndTest, DeathsOfPilotsDoNotMakeTheFirstCancelLongerAndGoodWorkEndsItsCount) {
+  const auto pause_after = [this](const char* name, EndCause cause) {
+    accepts(name);
+    registers(std::string(name) + "0");
+    disconnects(std::string(name) + "0");
+    batch_ended(name, cause);
+    after(1s);
+    reads_outbox(name);
+    const auto& until = engine_->sites().sites()[0].shapes[0].back_off.until;
+    return until ? *until - now_ : Duration{};
+  };
+  Shape one_at_a_time = cpu_shape();
+  one_at_a_time.max_running = 1;
+  given({site_of("here", {one_at_a_time})});
+  submit(New().array(1, 500).time(30min));
+  EXPECT_LE(pause_after("A", EndCause::Failed), 2s);
+  after(5s);
+  EXPECT_LE(pause_after("B", EndCause::Cancelled), 30s);
+  after(31s);
+  accepts("C");
+  registers("C0");
+  ends(to_string(*engine_->pilots().find(pilot("C0"))->leases.begin()));
+  disconnects("C0");
+  batch_ended("C", EndCause::Cancelled);
+  after(1s);
+  reads_outbox("C");
+  const auto& until = engine_->sites().sites()[0].shapes[0].back_off.until;
+  ASSERT_TRUE(until);
+  EXPECT_LE(*until - now_, 30s);
+  after(31s);
+  EXPECT_GT(pause_after("D", EndCause::Cancelled), 4min) << "no work was done between the two";
+  forget_what_was_asked();
+}
+
+TEST_F(AllocationEndTest, APauseIsEndedByHand) {
+  submit(New());
+  refuses("A", Refusal::Permanent, "invalid partition");
+  forget_what_was_asked();
+  happens(ResumeAsked{RequestId{7}, "nowhere"});
+  expect({"refuse: there is no site 'nowhere'"});
+  happens(ResumeAsked{RequestId{7}, "here"});
+  expect({"count 1", "open B: *"});
+  happens(ResumeAsked{RequestId{7}, "here"});
+  expect({"count 0"});
+}
+
 TEST_F(AllocationEndTest, WhatOneCommandCancelsIsOneEvent) {
   submit(New().array(1, 2000).time(10min));
   accepts("A");

@@ -113,13 +113,57 @@ TEST_F(ChoicesTest, APilotKeepsItsAccountThoughTheConfigurationHasChanged) {
   expect({"welcome A0", "accept 2", "open B: renamed of here"});
 }
 
-TEST_F(ChoicesTest, ARefusedAccountPausesItsOwnShapeAlone) {
-  submit(New().tag("account=nobody"));
-  expect({"accept 1", "open A: cpu+account=nobody of here"});
+TEST_F(ChoicesTest, WhatIsRefusedForGoodEndsTheTasksThatChoseItAndNobodyElses) {
+  submit(New().array(1, 20).tag("account=nobody"));
+  submit(New().tag("account=nobody").on_hold());
+  submit(New().tag("account=lab"));
+  forget_what_was_asked();
   refuses("A", Refusal::Permanent, "Invalid account");
+  for (const char* name : {"1.1", "1.20"})
+    expect_ended(name, Failure::NeverFits, "*here refuses account=nobody: Invalid account*resume here*");
+  expect_state("2", TaskState::Held);
+  expect_state("3", TaskState::Waiting);
   forget_what_was_asked();
   submit(New());
-  expect({"accept 2", "open B: cpu of here"});
+  expect({"accept 4", "open *: cpu of here"});
+  submit(New().tag("account=nobody"));
+  expect_ended("5", Failure::NeverFits, "*Invalid account*");
+  forget_what_was_asked();
+  after(61s);
+  submit(New().tag("account=nobody"));
+  expect({"accept 6", "open *: cpu+account=nobody of here"});
+}
+
+TEST_F(ChoicesTest, ABatchJobThatCanNeverStartEndsThemToo) {
+  submit(New().tag("qos=short"));
+  accepts("A");
+  batch("A", BatchState::NeverStarts, "InvalidQOS");
+  after(16s);
+  expect_ended("1", Failure::NeverFits, "*refuses qos=short: batch job 100A could never start: InvalidQOS*");
+  forget_what_was_asked();
+}
+
+TEST_F(ChoicesTest, WhatRefusesForNowLetsThemWait) {
+  submit(New().tag("account=lab"));
+  refuses("A", Refusal::Transient, "try again later");
+  forget_what_was_asked();
+  after(11s);
+  refuses("B", Refusal::Limit, "MaxJobCount");
+  forget_what_was_asked();
+  expect_state("1", TaskState::Waiting);
+}
+
+TEST_F(ChoicesTest, AnotherSiteThatTakesTheChoiceIsAskedFirst) {
+  Site there = sites()[0];
+  there.name = "there";
+  given({sites()[0], there});
+  submit(New().tag("account=lab"));
+  refuses("A", Refusal::Permanent, "Invalid account");
+  expect({"accept 1", "open A: cpu+account=lab of here", "forget A",
+          "open B: cpu+account=lab of there"});
+  refuses("B", Refusal::Permanent, "Invalid account");
+  expect_ended("1", Failure::NeverFits, "*");
+  forget_what_was_asked();
 }
 
 TEST_F(ChoicesTest, WhatMayNotBeChosenAnyMoreStillCountsForItsShape) {

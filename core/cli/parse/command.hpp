@@ -169,7 +169,7 @@ struct ExplainCommand {
 /// Sites, allocations, pilots, tools.
 struct InventoryCommand {
   enum class Kind { Sites, Allocations, Pilots, Tools };
-  enum class Act { List, Show, Check, Clean };
+  enum class Act { List, Show, Check, Clean, Resume };
   Kind kind{Kind::Sites};
   Act act{Act::List};
   std::string name;

@@ -106,6 +106,19 @@ void add_clean(CLI::App& sites, Command& into) {
   verb->callback([command, &into] { into = *command; });
 }
 
+void add_resume(CLI::App& sites, Command& into) {
+  auto command = std::make_shared<InventoryCommand>();
+  command->act = InventoryCommand::Act::Resume;
+  CLI::App* verb = sites.add_subcommand(
+      "resume", "ask it for pilots again at once, where that pauses after refusals or failures");
+  verb->add_option("NAME", command->name, "its name, as the list shows it")
+      ->required()
+      ->type_name("");
+  add_json_flag(*verb, command->json);
+  verb->footer("Examples:\n  hpcbatch sites resume cluster\n  hpcbatch sites resume cluster --json");
+  verb->callback([command, &into] { into = *command; });
+}
+
 void add_sites_add(CLI::App& sites, Command& into) {
   auto options = std::make_shared<SitesAddOptions>();
   options->transport = "ssh";
@@ -283,6 +296,7 @@ void add_inventory_verbs(CLI::App& app, Command& into) {
                                   "look at the site and say what works");
   add_sites_add(*sites, into);
   add_clean(*sites, into);
+  add_resume(*sites, into);
   add_inventory(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
                 nullptr);
   add_inventory(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);

@@ -9,6 +9,7 @@
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/text_check.hpp"
+#include "model/quantities.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -85,6 +86,19 @@ int clean_site(EngineClient& client, const InventoryCommand& command, const std:
                     command.dry_run ? "would remove" : "removed", files->size(),
                     size_at(answer, "removed_bytes"), number_at(answer, "kept_files"),
                     size_at(answer, "kept_bytes")));
+  return kExitDone;
+}
+
+int resume_site(EngineClient& client, const InventoryCommand& command, const std::string& target) {
+  const json::object answer = client.post(target + "/resume", {});
+  if (command.json) {
+    print_json(answer);
+    return kExitDone;
+  }
+  const auto shapes = static_cast<std::uint64_t>(number_at(answer, "shapes"));
+  print(shapes == 0 ? command.name + " was not paused\n"
+                    : fmt::format("{} is asked for pilots again ({} had a pause)\n", command.name,
+                                  show_count(shapes, "shape")));
   return kExitDone;
 }
 
@@ -205,15 +219,17 @@ int show_inventory(const InventoryCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   // What an engine would know is asked for before there is work for one.
-  if (command.kind == InventoryCommand::Kind::Tools ||
-      command.act == InventoryCommand::Act::Check || command.act == InventoryCommand::Act::Clean) {
+  using Act = InventoryCommand::Act;
+  if (command.kind == InventoryCommand::Kind::Tools || command.act == Act::Check ||
+      command.act == Act::Clean || command.act == Act::Resume) {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
-  if (command.act == InventoryCommand::Act::Check) return check_one(client, session, command, one);
-  if (command.act == InventoryCommand::Act::Clean) return clean_site(client, command, one);
-  if (command.act == InventoryCommand::Act::Show) {
+  if (command.act == Act::Check) return check_one(client, session, command, one);
+  if (command.act == Act::Clean) return clean_site(client, command, one);
+  if (command.act == Act::Resume) return resume_site(client, command, one);
+  if (command.act == Act::Show) {
     json::object thing = client.get(one);
     if (command.kind == InventoryCommand::Kind::Tools) add_what_it_took(client, thing);
     if (command.json)

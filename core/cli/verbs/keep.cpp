@@ -5,8 +5,11 @@
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/text_check.hpp"
 
 #include <boost/json/array.hpp>
+
+#include <fmt/format.h>
 
 #include <ctime>
 #include <string>
@@ -15,6 +18,20 @@ namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
+
+/// A line for each shape of which no more pilots are asked for at present.
+std::string pauses_text(const json::array& keeps, std::time_t now) {
+  std::string text;
+  for (const json::value& each : keeps) {
+    const json::object& keep = each.as_object();
+    if (!keep.contains("paused_until")) continue;
+    text += fmt::format("{0}/{1} asks for no pilots until {2}: {3}; 'hpcbatch sites resume {0}' ends "
+                        "the pause\n",
+                        text_at(keep, "site"), text_at(keep, "shape"),
+                        moment_at(keep, "paused_until", now), one_line(text_at(keep, "message")));
+  }
+  return text;
+}
 
 std::string keeps_text(const json::object& answer, std::time_t now,
                        std::optional<std::size_t> room) {
@@ -35,7 +52,7 @@ std::string keeps_text(const json::object& answer, std::time_t now,
                text_at(keep, "running"), text_at(keep, "queued"), moment_at(keep, "until", now),
                duration_at(keep, "missing"), duration_at(keep, "beyond")});
   }
-  return table.text(room);
+  return table.text(room) + pauses_text(*keeps, now);
 }
 
 }  // namespace

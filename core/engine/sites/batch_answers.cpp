@@ -23,9 +23,6 @@ constexpr std::uint32_t kAbsentPollsOfUnclear = 2;
 constexpr std::uint32_t kSubmitsThatVanish = 3;
 // A cancel may be lost like any command; one that is still seen after this long is told again.
 constexpr Duration kCancelAgain = 30s;
-// Batch jobs that one command ends are seen as ended within so long: a pilot has half a minute to
-// go, and polls may be late.
-constexpr Duration kOneCommand = 1min;
 
 constexpr std::string_view kEndedSomehow = "it ended, and the batch system does not say how";
 
@@ -95,14 +92,7 @@ void SiteBook::pause_after(ShapeState& shape, const AllocationEntry& entry, EndC
                                       "lines"),
              now);
   } else if (cause == EndCause::Cancelled) {
-    // Respect whoever did it: wait a little the first time, long the next.  Ends close together
-    // of what was there at the first were one command.
-    BackOff& pause = shape.back_off;
-    const bool same = pause.cancelled_at && entry.facts.opened <= *pause.cancelled_at &&
-                      now - *pause.cancelled_at < kOneCommand;
-    const bool first = pause.failures.empty();
-    pause.cancelled_at = now;
-    if (!same) back_off(shape, first ? Duration{30s} : Duration{5min}, 1h, text, now);
+    pause_after_cancel(shape, entry, text, now);
   } else if (entry.of_no_use) {
     // The pause was set when that was found out.
   } else if (!never_registered && is_orderly(cause)) {
@@ -112,7 +102,7 @@ void SiteBook::pause_after(ShapeState& shape, const AllocationEntry& entry, EndC
                               : cause != EndCause::NodeFailed) {
     // Not the shape's fault; but nodes that fail again and again fail the next one too, unless
     // its pilots did good work meanwhile.
-    if (entry.did_well) shape.back_off.failures.clear();
+    if (entry.did_well) shape.back_off.clear_failures();
     back_off(shape, 1s, 10min, text, now);
   } else if (never_registered) {
     back_off(shape, 10s, 1h,
@@ -189,10 +179,11 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   }
   if (job.state == BatchState::NeverStarts) {
     if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked) {
-      back_off(*shape, 1h, 24h,
-               fmt::format("batch job {} could never start: {}; change the shape", facts.number,
-                           job.reason),
-               now);
+      refused_for_good(*shape,
+                       fmt::format("batch job {} could never start: {}; change the shape",
+                                   facts.number, job.reason),
+                       fmt::format("batch job {} could never start: {}", facts.number, job.reason),
+                       now);
     }
     cancel(facts.id, now);
   }

@@ -8,6 +8,7 @@
 #include "planted/planted.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,9 @@ constexpr Duration kFirstLook = 500ms;
 constexpr Duration kLookIsOld = 3min;
 // Until one that has started is seen to.
 constexpr Duration kToBeSeen = 10s;
+// Batch jobs that one command ends are seen as ended within so long: a pilot has half a minute to
+// go, and polls may be late.
+constexpr Duration kOneCommand = 1min;
 
 /// When a list that was asked for is late.
 Time slow_from(const SiteState& site) {
@@ -186,10 +190,26 @@ void SiteBook::accepted(const AllocationAccepted& event, Time now) {
   actions_.push_back(CancelAllocation{event.allocation, found->facts.site, event.number});
 }
 
+void BackOff::clear_failures() {
+  failures.clear();
+  cancels = 0;
+}
+
+namespace {
+
+void pause_until(BackOff& pause, Time until, const std::string& why) {
+  if (pause.until && *pause.until >= until) return;
+  pause.until = until;
+  pause.why = why;
+}
+
+}  // namespace
+
 void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why,
                         Time now) {
   if (HPCBATCH_PLANTED(no_back_off)) return;
   BackOff& pause = shape.back_off;
+  pause.failed_at = now;
   // What fails while the pause lasts was asked for before it: many refusals at once are one
   // failure.
   std::uint32_t& of_kind = pause.failures[first];
@@ -198,10 +218,52 @@ void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const 
   for (auto at = pause.failures.lower_bound(first); at != pause.failures.end(); ++at)
     as_bad += at->second;
   const std::uint32_t doublings = std::min<std::uint32_t>(as_bad - 1, 16);
-  const Time until = now + std::min(most, first * (std::int64_t{1} << doublings));
-  if (pause.until && *pause.until >= until) return;
-  pause.until = until;
-  pause.why = why;
+  pause_until(pause, now + std::min(most, first * (std::int64_t{1} << doublings)), why);
+}
+
+/// Respect whoever did it: wait a little the first time, long the next.
+void SiteBook::pause_after_cancel(ShapeState& shape, const AllocationEntry& entry,
+                                  const std::string& text, Time now) {
+  if (HPCBATCH_PLANTED(no_back_off)) return;
+  BackOff& pause = shape.back_off;
+  // Ends close together of what was there at the first were one command.
+  const bool same = pause.cancelled_at && entry.facts.opened <= *pause.cancelled_at &&
+                    now - *pause.cancelled_at < kOneCommand;
+  pause.cancelled_at = now;
+  pause.failed_at = now;
+  if (same) return;
+  const std::uint32_t doublings = std::min<std::uint32_t>(pause.cancels, 16);
+  const Duration length =
+      doublings == 0 ? Duration{30s}
+                     : std::min<Duration>(1h, 5min * (std::int64_t{1} << (doublings - 1)));
+  ++pause.cancels;
+  pause_until(pause, now + length, text);
+}
+
+/// Tasks that chose what it refuses end with its words (Engine::fail_what_is_refused), and those that
+/// come later too until the pause is over.  What the configuration alone names a person has to mend.
+void SiteBook::refused_for_good(ShapeState& shape, const std::string& why,
+                                const std::string& words, Time now) {
+  if (shape.shape.made_for.empty()) return back_off(shape, 1h, 24h, why, now);
+  back_off(shape, 1min, 1h, why, now);
+  shape.back_off.never = words;
+}
+
+void SiteBook::did_well(const AllocationId& id) {
+  AllocationEntry* found = entry(id);
+  if (!found || std::exchange(found->did_well, true)) return;
+  ShapeState* shape = shape_state(found->facts);
+  if (shape && !shape->back_off.until && found->facts.opened > shape->back_off.failed_at)
+    shape->back_off.clear_failures();
+}
+
+std::optional<std::uint64_t> SiteBook::resume(const std::string& name) {
+  if (!site(name)) return std::nullopt;
+  std::uint64_t paused = 0;
+  for (ShapeState& shape : state_of(name).shapes) {
+    if (std::exchange(shape.back_off, {}).until) ++paused;
+  }
+  return paused;
 }
 
 bool SiteBook::refused(const AllocationRefused& event, Time now) {
@@ -228,7 +290,7 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
   if (shape) {
     switch (event.refusal) {
       case Refusal::Permanent:
-        back_off(*shape, 1h, 24h, "refused by the batch system: " + event.text, now);
+        refused_for_good(*shape, "refused by the batch system: " + event.text, event.text, now);
         break;
       case Refusal::Limit:
         back_off(*shape, 1min, 1h, "a limit of the batch system is reached: " + event.text, now);
@@ -367,7 +429,10 @@ void SiteBook::forget(const AllocationId& id) {
 void SiteBook::on_time(Time now) {
   for (SiteState& state : sites_) {
     for (ShapeState& shape : state.shapes) {
-      if (shape.back_off.until && *shape.back_off.until <= now) shape.back_off.until.reset();
+      if (shape.back_off.until && *shape.back_off.until <= now) {
+        shape.back_off.until.reset();
+        shape.back_off.never.clear();
+      }
     }
     bool any = false;
     bool impatient = false;
@@ -446,6 +511,30 @@ std::optional<Time> SiteBook::next_wake() const {
   return wake;
 }
 
+/// Nothing where some shape may still run it.
+std::optional<std::string> SiteBook::refusal_for_good(const Needs& needs) const {
+  std::optional<std::string> why;
+  for (const SiteState& state : sites_) {
+    for (const ShapeState& shape : state.shapes) {
+      if (!may_run_at(needs, state.site.name) || !could_run(needs, shape.shape)) continue;
+      if (shape.back_off.never.empty()) return std::nullopt;
+      if (why) continue;
+      why = fmt::format(
+          "never_fits: the batch system of {0} refuses {1}: {2}; choose another, or when it was "
+          "mended there, 'hpcbatch sites resume {0}' and 'hpcbatch retry' of the task",
+          state.site.name, fmt::join(shape.shape.made_for, ", "), shape.back_off.never);
+    }
+  }
+  return why;
+}
+
+bool SiteBook::refuses_any_for_good() const {
+  return std::any_of(sites_.begin(), sites_.end(), [](const SiteState& state) {
+    return std::any_of(state.shapes.begin(), state.shapes.end(),
+                       [](const ShapeState& shape) { return !shape.back_off.never.empty(); });
+  });
+}
+
 MadeShapes SiteBook::made_shapes() {
   return {sites_, allocations_};
 }
@@ -464,7 +553,7 @@ void SiteBook::check_invariants() const {
     HPCBATCH_CHECK((state.next_poll != Time{} || state.poll_in_flight) ==
                    (watched.contains(state.site.name) || state.poll_in_flight));
     for (const ShapeState& shape : state.shapes)
-      HPCBATCH_CHECK(!shape.back_off.until || !shape.back_off.failures.empty());
+      HPCBATCH_CHECK(!shape.back_off.until || shape.back_off.has_failed());
   }
 }
 

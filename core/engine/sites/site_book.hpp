@@ -24,9 +24,18 @@ struct BackOff {
   /// In a row, by the first pause that each calls for: a bad one is not worse for many harmless
   /// ones before it.
   std::map<Duration, std::uint32_t> failures{};
+  /// Commands in a row by which somebody else ended some: they count by themselves.
+  std::uint32_t cancels{0};
   std::optional<Time> until;
   std::string why;
+  Time failed_at{};                    ///< the latest of any of these
   std::optional<Time> cancelled_at{};  ///< the latest that somebody else ended
+  /// The batch system's words where it refuses for good what was chosen; empty: it does not, or the
+  /// pause that this called for is over.
+  std::string never;
+
+  bool has_failed() const { return !failures.empty() || cancels != 0; }
+  void clear_failures();
 };
 
 /// What a look at the queue let expect of one allocation.
@@ -160,10 +169,10 @@ class SiteBook {
   /// The batch system or a person ended a pilot: no more of its shape before the batch system has
   /// said why.
   void pilot_terminated(const AllocationId& id, Time now);
-  /// A task has ended well there.
-  void did_well(const AllocationId& id) {
-    if (AllocationEntry* found = entry(id)) found->did_well = true;
-  }
+  /// A task has ended well there: what failed before it was asked for counts no more.
+  void did_well(const AllocationId& id);
+  /// Ends the pauses of a site's shapes; how many there were, nothing where there is no such site.
+  std::optional<std::uint64_t> resume(const std::string& site);
   /// It held nothing and was told to end.
   void pilot_let_go(const PilotId& pilot);
   /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must
@@ -182,6 +191,10 @@ class SiteBook {
   const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
   const Shape* shape_of(const AllocationId& id) const;
   MadeShapes made_shapes();
+  /// Why no batch system ever takes what tasks of such needs chose, as those said that were asked of
+  /// late; nothing where some may.
+  std::optional<std::string> refusal_for_good(const Needs& needs) const;
+  bool refuses_any_for_good() const;
   /// Every allocation that lives is looked after, and nothing else is; for tests.
   void check_invariants() const;
 
@@ -199,6 +212,10 @@ class SiteBook {
   void runs(AllocationEntry& entry, Time now);
   void poll_soon(const std::string& site, Time at);
   void back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now);
+  void pause_after_cancel(ShapeState& shape, const AllocationEntry& entry, const std::string& text,
+                          Time now);
+  void refused_for_good(ShapeState& shape, const std::string& why, const std::string& words,
+                        Time now);
   std::optional<AllocationOver> follow(AllocationEntry& entry, const BatchJob& job, Time now);
   std::optional<AllocationOver> absent(AllocationEntry& entry, const SitePolled& event, Time now);
   void pause_after(ShapeState& shape, const AllocationEntry& entry, EndCause cause,
