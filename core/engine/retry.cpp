@@ -1,5 +1,7 @@
 #include "engine/retry.hpp"
 
+#include <algorithm>
+
 namespace hpcbatch {
 namespace {
 
@@ -33,6 +35,11 @@ Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t re
   }
   const std::uint8_t used = history.free[static_cast<std::size_t>(ending.failure)];
   return used < kFreeRetriesPerClass ? Verdict::RetryFree : Verdict::Final;
+}
+
+void note_longest(TaskHistory& history, Duration longest) {
+  if (history.needs_more_than)
+    history.needs_more_than = std::min(*history.needs_more_than, longest - longest / 50);
 }
 
 }  // namespace hpcbatch

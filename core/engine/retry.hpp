@@ -46,6 +46,10 @@ constexpr Duration more_than(Duration had) {
   return had + had / 100 + Duration{1};
 }
 
+/// A task that a pilot's end cut asks for no more than any shape can give, with room for the time that
+/// a fresh pilot takes to start: pilots end late, so that what it had may be more.
+void note_longest(TaskHistory& history, Duration longest);
+
 /// Ways in which a task ends that had too little because that was guessed: beside others on a GPU it
 /// is slower too.
 constexpr bool may_be_by_guess(Failure failure) {

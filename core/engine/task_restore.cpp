@@ -53,8 +53,8 @@ void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
         continue;
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
       // again, so it can be.
-      if (longest && history.needs_more_than)
-        history.needs_more_than = std::min(*history.needs_more_than, *longest - *longest / 50);
+      if (longest)
+        note_longest(history, *longest);
       set_apart(array, index);
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 /// What is known of the task after one more try that does not count.
 void note_failed(TaskHistory& history, const AttemptId& attempt, const std::string& evidence,
-                 const Ending& ending, Verdict verdict) {
+                 const Ending& ending, Verdict verdict, std::optional<Duration> longest) {
   history.attempts = attempt.number;
   if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted)) ++history.charged;
   const bool is_its_own = !is_not_the_tasks_fault(ending.failure);
@@ -40,10 +40,9 @@ void note_failed(TaskHistory& history, const AttemptId& attempt, const std::stri
                                     attempt.number, evidence);
   }
   if (ending.failure == Failure::PilotWalltime && ending.had) {
+    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
     // None has more time where that counts as a retry: then a fresh pilot is enough.
-    const Duration had =
-        verdict == Verdict::RetryCharged ? *ending.had - *ending.had / 50 : *ending.had;
-    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), had);
+    if (verdict == Verdict::RetryCharged && longest) note_longest(history, *longest);
   }
 }
 
@@ -300,7 +299,8 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   const Verdict verdict = judge(ending, before, array.terms->retries, input_gone, longest);
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];
-    note_failed(history, attempt, to_string(pilot) + ": " + outcome.message, ending, verdict);
+    note_failed(history, attempt, to_string(pilot) + ": " + outcome.message, ending, verdict,
+                longest);
     if (history.needs_more_than || history.guess_failed || history.keeps_away ||
         history.unexplained_deaths != 0 || array.cut().contains(attempt.task.index)) {
       set_apart(array, attempt.task.index);

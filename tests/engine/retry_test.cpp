@@ -266,6 +266,18 @@ TEST_F(RetryTest, ATaskThatSavesItselfGoesOnInAnotherPilotAsOftenAsItMayFail) {
   expect_ended("2", Failure::PilotWalltime);
 }
 
+TEST_F(RetryTest, WhatAPilotHadBeyondWhatAnyShapePromisesIsNotAskedFor) {
+  given_pilot(1h + 90s);  // it ended late, or had started at once
+  submit(New().may_fail(1));
+  starts("2");
+  after(1h + 90s);
+  ends("2", Failure::PilotWalltime, 1h + 90s);
+  forget_what_was_asked();
+  accepts("B");
+  registers("B0", 1h - 20s);
+  expect({"welcome B0", "lease 2 again (2) to B0"});
+}
+
 TEST_F(RetryTest, SeveralCutTasksEachWaitForTheTimeTheyNeed) {
   given_pilot(30min);
   submit(New().array(1, 2));
