@@ -49,6 +49,15 @@ std::optional<std::uint64_t> gigabytes_in(const std::string& part) {
   return number;
 }
 
+/// Of a part of a GPU (Multi-Instance GPU): "3g", "20gb" or "3g20gb" is three of its seven slices with
+/// 20 GB.
+std::optional<std::uint64_t> gigabytes_of_slices(const std::string& part, const std::string& next) {
+  const auto letter = part.find_first_not_of("0123456789");
+  if (letter == 0 || letter == std::string::npos || part[letter] != 'g') return std::nullopt;
+  const std::string memory = letter + 1 == part.size() ? next : part.substr(letter + 1);
+  return memory.ends_with("b") ? gigabytes_in(memory) : std::nullopt;
+}
+
 const KnownGpu* known(std::string_view part) {
   const auto find = [](std::string_view name) {
     const auto found = std::find_if(kKnownGpus.begin(), kKnownGpus.end(),
@@ -66,15 +75,17 @@ const KnownGpu* known(std::string_view part) {
 std::optional<GpuKind> gpu_kind(std::string_view name) {
   const std::vector<std::string> parts = parts_of(name);
   const KnownGpu* found = nullptr;
-  std::optional<std::uint64_t> gigabytes;
+  std::optional<std::uint64_t> gigabytes, of_slices;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!gigabytes) gigabytes = gigabytes_in(parts[i]);
+    if (!of_slices)
+      of_slices = gigabytes_of_slices(parts[i], i + 1 < parts.size() ? parts[i + 1] : "");
     if (found != nullptr) continue;
     if (i + 1 < parts.size()) found = known(parts[i] + parts[i + 1]);
     if (found == nullptr) found = known(parts[i]);
   }
   if (found == nullptr) return std::nullopt;
-  return GpuKind{gigabytes.value_or(found->gigabytes) << 30, found->capability};
+  return GpuKind{of_slices.value_or(gigabytes.value_or(found->gigabytes)) << 30, found->capability};
 }
 
 bool is_gpu_called(std::string_view name, std::string_view kind) {

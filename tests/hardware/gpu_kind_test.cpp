@@ -19,6 +19,16 @@ TEST(GpuKind, IsKnownByManyNames) {
   EXPECT_EQ(gpu_kind("v100s")->capability, 70U);
 }
 
+TEST(GpuKind, APartOfOneHasTheMemoryOfItsSlices) {
+  for (const char* name :
+       {"a100_3g.20gb", "nvidia_a100_3g.20gb", "A100-SXM4-40GB MIG 3g.20gb", "a100_1c.3g.20gb+me",
+        "a100_3g20gb", "3g.20gb-a100"})
+    EXPECT_EQ(gpu_kind(name)->memory, 20 * kGigabyte) << name;
+  EXPECT_EQ(gpu_kind("a100_1g.5gb")->memory, 5 * kGigabyte);
+  EXPECT_EQ(gpu_kind("h100_7g.80gb")->memory, 80 * kGigabyte);
+  EXPECT_EQ(gpu_kind("a100_80g")->memory, 80 * kGigabyte);
+}
+
 TEST(GpuKind, OneWhoseNameOnlyBeginsAlikeIsAnother) {
   EXPECT_EQ(gpu_kind("l40s")->memory, 48 * kGigabyte);
   EXPECT_EQ(gpu_kind("l4")->memory, 24 * kGigabyte);
