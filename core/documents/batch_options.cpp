@@ -37,6 +37,13 @@ constexpr std::array kOfShapes{OfShapes{"slurm", "-t", "walltime"},
                                OfShapes{"slurm", "--ntasks", "nodes"},
                                OfShapes{"slurm", "-G", "gpus"},
                                OfShapes{"slurm", "--gpus", "gpus"},
+                               OfShapes{"slurm", "--gpus-per-node", "gpus"},
+                               OfShapes{"slurm", "--gpus-per-task", "gpus"},
+                               OfShapes{"slurm", "--gpus-per-socket", "gpus"},
+                               OfShapes{"slurm", "--cpus-per-gpu", "cpus"},
+                               OfShapes{"slurm", "--mem-per-gpu", "memory"},
+                               OfShapes{"slurm", "--ntasks-per-node", "nodes"},
+                               OfShapes{"slurm", "--ntasks-per-gpu", "nodes"},
                                OfShapes{"slurm", "-p", "partition"},
                                OfShapes{"slurm", "--partition", "partition"},
                                OfShapes{"slurm", "-a", ""},
@@ -72,8 +79,18 @@ bool is_option(std::string_view text, std::string_view option) {
   return rest.empty() || rest.front() == '=' || rest.front() == ' ' || is_short;
 }
 
+/// `--gres=gpu:2` beside a shape's `gpu:a100:2` is what sbatch refuses: with and without a kind.
+bool says_gpus(std::string_view option) {
+  constexpr std::string_view kGres = "--gres";
+  if (!option.starts_with(kGres) || option.size() <= kGres.size()) return false;
+  const std::string_view said = option.substr(kGres.size() + 1);
+  return said.starts_with("gpu") || said.find(",gpu") != std::string_view::npos;
+}
+
 /// An option of all batch jobs that says what each shape says, or what is ours.
 void refuse_contradiction(const View& view, const Site& site, const std::string& option) {
+  if (site.scheduler == "slurm" && says_gpus(option))
+    view.fail(fmt::format("'{}' contradicts the shapes, which say it with 'gpus'", option));
   for (const OfShapes& one : kOfShapes) {
     if (one.scheduler != site.scheduler || !is_option(option, one.option)) continue;
     if (one.key.empty()) {

@@ -58,6 +58,8 @@ Sized sized(const NodeKind& node, bool is_local) {
   NodeKind& kind = result.kind;
   kind.cpus = std::min(static_cast<double>(static_cast<std::int64_t>(node.cpus)), kMostCpus);
   kind.memory = memory_to_ask_for(node.memory);
+  if (const auto any = kind.gpus.extract(""); any && any.mapped() > 0 && kind.gpus.empty())
+    kind.gpus[std::string(kGpuWithoutKind)] = any.mapped();
   std::erase_if(kind.gpus, [](const auto& gpu) { return gpu.second == 0 || !is_word(gpu.first); });
   for (auto& [name, count] : kind.gpus) count = std::min(count, kMostGpus);
   if (kind.gpus.size() != node.gpus.size())
@@ -186,6 +188,7 @@ class Composer {
     if (!site_.gpu_test.empty()) line("gpu_test", scalar(site_.gpu_test));
     if (!site_.setup.empty()) line("setup", list(site_.setup));
     if (!site_.options.empty()) line("options", list(site_.options));
+    if (!site_.asks_for_memory) line("ask_memory", "false");
     if (site_.idle_after != plain.idle_after) line("idle_after", duration(site_.idle_after));
     if (site_.poll_every != plain.poll_every) line("poll_every", duration(site_.poll_every));
     if (site_.settle_after != plain.settle_after)

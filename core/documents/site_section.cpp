@@ -59,6 +59,14 @@ void read_gpus(const View& view, Resources& capacity) {
     }
     capacity.set(std::string(kGpuPrefix) + kind.name(), Amount::of(kind.integer(1, 1024)));
   }
+  const auto entries = view.map().entries();
+  if (entries.size() < 2) return;
+  for (const View& kind : entries) {
+    if (kind.name() == kGpuWithoutKind)
+      kind.fail(
+          "'gpu' is the kind of GPUs to which the batch system gives none, and cannot stand beside "
+          "others: no batch job may ask for GPUs with and without a kind; make it a shape of its own");
+  }
 }
 
 void read_amounts(const View& view, Resources& capacity) {
@@ -277,6 +285,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto mode = map.find("estimate"))
     site.estimate = *parse_estimate_mode(mode->one_of({"off", "advise", "use"}));
   if (const auto look = map.find("look_at_queue")) site.look_at_queue = look->boolean();
+  if (const auto memory = map.find("ask_memory")) site.asks_for_memory = memory->boolean();
   if (const auto cost = map.find("waiting_cost")) site.waiting_cost = cost->number(0, kMostCost);
   if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");

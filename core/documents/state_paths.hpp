@@ -37,4 +37,9 @@ inline std::string wait_model_path(const std::string& home, const std::string& s
   return home + "/models/" + site + ".waits";
 }
 
+/// How long others' batch jobs have run at a site, as looks at its queue showed.
+inline std::string run_times_path(const std::string& home, const std::string& site) {
+  return home + "/models/" + site + ".run-times";
+}
+
 }  // namespace hpcbatch

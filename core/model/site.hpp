@@ -14,6 +14,9 @@
 
 namespace hpcbatch {
 
+/// The kind of GPUs to which a batch system gives none (Slurm's GRES `gpu:2`).
+inline constexpr std::string_view kGpuWithoutKind = "gpu";
+
 /// A kind of allocation.  Amounts are per node.
 struct Shape {
   std::string name;
@@ -69,6 +72,7 @@ struct Site {
   PathMap path_map{everything_shared()};
   std::vector<std::string> setup;
   std::vector<std::string> options;
+  bool asks_for_memory{true};  ///< its batch system may have no word for it
   /// What tasks may choose of its batch jobs (choices.hpp): by key the values, none for any.
   /// Nothing: as the configuration has it whatever the batch system has a word for; until that is
   /// known, nothing.

@@ -27,7 +27,9 @@ AllocationRequest allocation_request(const Site& site, const Shape& shape, const
       .partition = shape.partition,
       .nodes = shape.nodes,
       .cpus = shape.capacity.get(kCpus).value(),
-      .memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole()),
+      .memory = site.asks_for_memory
+                    ? static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole())
+                    : 0,
       .gpus = {},
       .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
       .options = site.options,
@@ -36,7 +38,9 @@ AllocationRequest allocation_request(const Site& site, const Shape& shape, const
       .directory = site.workspace + "/allocations"};
   for (const auto& [kind, amount] : shape.capacity.entries()) {
     if (kind.starts_with(kGpuPrefix)) {
-      request.gpus[kind.substr(kGpuPrefix.size())] = static_cast<std::uint32_t>(amount.whole());
+      const std::string name = kind.substr(kGpuPrefix.size());
+      request.gpus[name == kGpuWithoutKind ? "" : name] =
+          static_cast<std::uint32_t>(amount.whole());
     }
   }
   return request;
