@@ -60,6 +60,10 @@ json::object play_whole(const SimCommand& command, Trace trace) {
   model.most_of_user = bound_of_users(trace);
   const std::size_t dependencies = find_dependencies(trace, over_time);
   const Fidelity found = play_trace(trace, model);
+  if (found.jobs == 0 && found.never_started == 0)
+    throw std::invalid_argument(
+        "the trace is too short: what is submitted in the first seven days after its first start "
+        "warms the cluster up and is not counted, and nothing is left; ask for more days of it");
   return {{"jobs", found.jobs},
           {"never_started", found.never_started},
           {"real", json_of(found.real)},
@@ -138,6 +142,14 @@ json::object play_chains(const SimCommand& command, const Trace& trace, std::int
           {"bounds", json_of(found.bounds)}};
 }
 
+/// Where nodes are shared the cluster is one of cpus.
+SimCommand in_units(SimCommand command, std::int32_t unit) {
+  for (auto* nodes : {&command.nodes, &command.model_nodes})
+    if (*nodes) **nodes *= unit;
+  for (std::int64_t& size : command.pilot_nodes) size *= unit;
+  return command;
+}
+
 /// Ranks are the simulator's in an episode, which begins with an empty cluster.
 Trace without_priorities(Trace trace) {
   for (TracedJob& traced : trace.jobs) traced.job.priority = 0;
@@ -146,21 +158,28 @@ Trace without_priorities(Trace trace) {
 
 }  // namespace
 
-json::object replay(const SimCommand& command, Trace trace, const Progress& progress) {
+json::object replay(const SimCommand& asked, Trace trace, const Progress& progress) {
   const std::int32_t most = most_nodes_in_use(trace);
+  const std::int32_t unit = std::max(trace.cpus_of_a_node, 1);
+  const SimCommand command = in_units(asked, unit);
   const auto nodes = static_cast<std::int32_t>(command.nodes.value_or(most));
+  json::array notes;
+  for (const std::string& note : trace.notes) notes.emplace_back(note);
   json::object all{{"jobs", trace.jobs.size()},
                    {"skipped", trace.skipped},
                    {"from", trace.jobs.front().job.submitted},
                    {"until", trace.jobs.back().job.submitted},
                    {"nodes", nodes},
                    {"most_in_use", most},
+                   {"cpus_of_a_node", trace.cpus_of_a_node},
+                   {"notes", std::move(notes)},
                    {"whole", play_whole(command, trace)}};
   if (command.whole) return all;
   for (const std::int64_t size : command.pilot_nodes) {
     if (size > nodes)
-      throw std::invalid_argument("a pilot of " + std::to_string(size) +
-                                  " nodes does not fit into a cluster of " + std::to_string(nodes));
+      throw std::invalid_argument("a pilot of " + std::to_string(size / unit) +
+                                  " nodes does not fit into a cluster of " +
+                                  std::to_string(nodes / unit));
   }
   const Trace played = without_priorities(std::move(trace));
   json::array episodes;

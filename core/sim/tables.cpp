@@ -53,9 +53,9 @@ std::string whole_table(const json::object& whole) {
   return text;
 }
 
-std::string chain_table(const json::object& chain) {
+std::string chain_table(const json::object& chain, double cpus_of_a_node) {
   using Side = Table::Side;
-  const double nodes = number_at(chain, "pilot_nodes");
+  const double nodes = number_at(chain, "pilot_nodes") / std::max(cpus_of_a_node, 1.0);
   std::string text = fmt::format("{:.0f} chains of two pilots of {:.0f} node{}, {} to {}\n",
                                  number_at(chain, "count"), nodes, nodes == 1 ? "" : "s",
                                  day_at(chain, "from"), day_at(chain, "until"));
@@ -85,14 +85,17 @@ std::string chain_table(const json::object& chain) {
 
 std::string tables(const json::object& found) {
   std::string text = fmt::format(
-      "{:.0f} jobs, {} to {}, {:.0f} nodes at most in use{}\n", number_at(found, "jobs"),
+      "{:.0f} jobs, {} to {}, {:.0f} {} at most in use{}\n", number_at(found, "jobs"),
       day_at(found, "from"), day_at(found, "until"), number_at(found, "most_in_use"),
+      number_at(found, "cpus_of_a_node") > 0 ? "cpus of shared nodes" : "nodes",
       number_at(found, "skipped") > 0
           ? fmt::format("; {:.0f} lines skipped", number_at(found, "skipped"))
           : "");
+  for (const json::value& note : *array_at(found, "notes"))
+    text += "note: " + std::string(note.as_string()) + "\n";
   text += whole_table(*object_at(found, "whole"));
   if (const json::array* episodes = array_at(found, "episodes")) {
-    for (const json::value& chain : *episodes) text += "\n" + chain_table(chain.as_object());
+    for (const json::value& chain : *episodes) text += "\n" + chain_table(chain.as_object(), number_at(found, "cpus_of_a_node"));
   }
   return text;
 }

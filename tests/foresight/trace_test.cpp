@@ -89,6 +89,47 @@ TEST(TraceTest, TheStandardWorkloadFormat) {
   EXPECT_EQ(trace.jobs[1].job.limit, 20);
 }
 
+TEST(TraceTest, TheHeadOfTheStandardWorkloadFormatSaysSinceWhenAndHowMuch) {
+  const std::string job = "1 0 10 100 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n";
+  std::string head = "; UnixStartTime: 1000000000\n";
+  for (int i = 0; i < 30; ++i) head += "; Note: of many lines\n";
+  const Trace whole = read(head + "; MaxJobs: 1\n" + job);
+  EXPECT_EQ(whole.jobs[0].job.submitted, 1'000'000'000);
+  EXPECT_EQ(whole.jobs[0].started, 1'000'000'010);
+  EXPECT_THAT(whole.notes, ::testing::IsEmpty());
+  EXPECT_THAT(read(head + "; MaxJobs: 7\n" + job).notes,
+              ::testing::ElementsAre(::testing::HasSubstr("7 jobs, and 1 are there")));
+}
+
+TEST(TraceTest, OneThatIsCutInALineIsTold) {
+  const std::string job = "1 0 10 100 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1";
+  EXPECT_THAT(read(job + "\n" + job).notes, ::testing::IsEmpty());
+  EXPECT_THAT(read(job + "\n" + job.substr(0, 22)).notes,
+              ::testing::ElementsAre(::testing::HasSubstr("middle of a line")));
+  const std::string good =
+      "1|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|gpu|9";
+  EXPECT_THAT(read(kTitles + good + "\n" + good.substr(0, 40)).notes,
+              ::testing::Contains(::testing::HasSubstr("middle of a line")));
+  EXPECT_THAT(read(kTitles + good + "\n").notes,
+              ::testing::ElementsAre(::testing::HasSubstr("no column AllocCPUS")));
+}
+
+TEST(TraceTest, WhereJobsShareNodesTheirCpusCount) {
+  const std::string titles = "JobID|Submit|Start|End|Timelimit|NNodes|AllocCPUS\n";
+  const auto job = [](int id, const char* nodes, const char* cpus) {
+    return std::to_string(id) +
+           "|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|" + nodes + "|" +
+           cpus + "\n";
+  };
+  const Trace shared = read(titles + job(1, "1", "4") + job(2, "2", "64") + job(3, "1", "1"));
+  EXPECT_EQ(shared.cpus_of_a_node, 32);
+  EXPECT_EQ(shared.jobs[0].job.nodes, 4);
+  EXPECT_EQ(shared.jobs[1].job.nodes, 64);
+  const Trace whole = read(titles + job(1, "1", "32") + job(2, "2", "64"));
+  EXPECT_EQ(whole.cpus_of_a_node, 0);
+  EXPECT_EQ(whole.jobs[1].job.nodes, 2);
+}
+
 TEST(TraceTest, WhatIsNoneIsRefused) {
   EXPECT_THAT(refusal(""), ::testing::HasSubstr("this is no trace"));
   EXPECT_THAT(refusal("hello\nworld\n"), ::testing::HasSubstr("this is no trace"));

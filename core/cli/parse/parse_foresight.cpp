@@ -210,7 +210,7 @@ void add_sim(CLI::App& app, Command& into) {
   verb->footer(
       "Examples:\n"
       "  sacct -aPXr gpu --noconvert -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
-      "    End,Priority,Timelimit,NNodes,Partition | hpcbatch sim -\n"
+      "    End,Priority,Timelimit,NNodes,AllocCPUS,Partition | hpcbatch sim -\n"
       "  hpcbatch sim trace.swf.gz --nodes 128 --pilot-nodes 1,8 --every 1d\n"
       "Each episode: two days of the trace to warm up, then a pilot; until it ends each policy "
       "says "

@@ -18,11 +18,16 @@ namespace {
 /// Who asked for no limit is planned with a year.
 constexpr Seconds kNoLimit = 365 * kDay;
 constexpr std::size_t kTitlesUntil = 10;
+constexpr std::size_t kSwfFields = 18;
+constexpr const char* kCutInALine = "the trace ends in the middle of a line: it is cut off";
 // No cluster has more; what says so is damaged.
 constexpr Seconds kMostNodes = 10'000'000;
 constexpr Seconds kLatest = 1'000'000'000'000;
 constexpr Seconds kMostDays = 1'000'000;
 constexpr Seconds kLongestTrace = kDay * 365 * 50;
+// Of jobs that have half of their nodes or less; more than this part of all is a cluster whose nodes
+// are shared.
+constexpr double kFewShare = 0.05;
 
 std::vector<std::string> words_of(const std::string& line) {
   char mark = ' ';
@@ -147,6 +152,10 @@ class SacctReader {
     traced.job.limit = std::min(*limit, kNoLimit);
     traced.job.runs = *ended - *started;
     traced.job.nodes = std::max(*nodes, 1);
+    if (cpus_) {
+      const auto cpus = nodes_of(word(*cpus_));
+      cpus_of_.push_back(std::max(cpus.value_or(0), traced.job.nodes));
+    }
     if (priority_) traced.job.priority = number_of<double>(word(*priority_)).value_or(0);
     if (name_) traced.job.name = letters_of(word(*name_));
     if (user_) {
@@ -163,10 +172,31 @@ class SacctReader {
       throw std::invalid_argument("the trace has jobs of several partitions (" + names +
                                   "), each with a queue of its own: name one with --partition");
     }
+    count_cpus();
     return std::move(trace_);
   }
 
  private:
+  /// Where jobs share nodes, how many nodes they have says little of what is left for others.
+  void count_cpus() {
+    if (!cpus_) {
+      trace_.notes.emplace_back(
+          "no column AllocCPUS: each job is taken to have its nodes for itself");
+      return;
+    }
+    std::int32_t of_a_node = 1;
+    for (std::size_t i = 0; i < cpus_of_.size(); ++i)
+      of_a_node = std::max(of_a_node, cpus_of_[i] / trace_.jobs[i].job.nodes);
+    const auto shares = [&](std::size_t i) {
+      return 2 * std::int64_t{cpus_of_[i]} <= std::int64_t{of_a_node} * trace_.jobs[i].job.nodes;
+    };
+    std::size_t sharing = 0;
+    for (std::size_t i = 0; i < cpus_of_.size(); ++i) sharing += shares(i) ? 1 : 0;
+    if (static_cast<double>(sharing) <= kFewShare * static_cast<double>(cpus_of_.size())) return;
+    trace_.cpus_of_a_node = of_a_node;
+    for (std::size_t i = 0; i < cpus_of_.size(); ++i) trace_.jobs[i].job.nodes = cpus_of_[i];
+  }
+
   std::optional<Seconds> limit_of(const std::string& text) const {
     if (!limit_is_raw_ || text.find_first_not_of("0123456789") != std::string::npos)
       return text == "UNLIMITED" ? std::optional(kNoLimit) : time_limit_of(text);
@@ -180,7 +210,11 @@ class SacctReader {
               end_ = columns_.needed("End"), nodes_ = columns_.needed("NNodes"), limit_{0};
   std::optional<std::size_t> id_ = columns_.of("JobID"), name_ = columns_.of("JobName"),
                              priority_ = columns_.of("Priority"),
-                             partition_ = columns_.of("Partition"), user_;
+                             partition_ = columns_.of("Partition"),
+                             cpus_ = columns_.of("AllocCPUS") ? columns_.of("AllocCPUS")
+                                                              : columns_.of("NCPUS"),
+                             user_;
+  std::vector<std::int32_t> cpus_of_;  ///< of each job, where accounting tells
   bool limit_is_raw_{true};
   Trace trace_;
   std::unordered_map<std::string, std::int32_t> users_;
@@ -189,11 +223,27 @@ class SacctReader {
 
 class SwfReader {
  public:
+  /// "; UnixStartTime: 0", "; MaxJobs: 28490"
+  void read_head(const std::string& line) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) return;
+    std::istringstream name_in(line.substr(1, colon - 1)), value_in(line.substr(colon + 1));
+    std::string name, value;
+    name_in >> name;
+    value_in >> value;
+    const auto number = number_of<Seconds>(value);
+    if (!number || *number < 0 || *number > kLatest) return;
+    if (name == "UnixStartTime") since_ = *number;
+    if (name == "MaxRecords" || (name == "MaxJobs" && told_ == 0))
+      told_ = static_cast<std::size_t>(*number);
+  }
+
   void read(const std::string& line, std::size_t number) {
-    std::array<double, 18> field{};
+    std::array<double, kSwfFields> field{};
     std::istringstream in(line);
     std::size_t count = 0;
     while (count < field.size() && in >> field[count]) ++count;
+    fields_ = count;
     if (count < 5)
       throw std::invalid_argument(
           "line " + std::to_string(number) +
@@ -210,8 +260,8 @@ class SwfReader {
       return;
     }
     TracedJob traced;
-    traced.started = submitted + wait;
-    traced.job.submitted = submitted;
+    traced.started = since_ + submitted + wait;
+    traced.job.submitted = since_ + submitted;
     traced.job.runs = runs;
     traced.job.limit = whole(8) > 0 ? std::min(whole(8), kNoLimit) : std::max<Seconds>(runs, 1);
     traced.job.nodes = static_cast<std::int32_t>(nodes);
@@ -219,10 +269,21 @@ class SwfReader {
     traced.job.name = static_cast<std::uint32_t>(std::clamp<Seconds>(whole(13), 0, kMostNodes));
     trace_.jobs.push_back(traced);
   }
-  Trace all() { return std::move(trace_); }
+  /// `is_open`: the last line had no end.
+  Trace all(bool is_open) {
+    const std::size_t there = trace_.jobs.size() + trace_.skipped;
+    if (is_open && fields_ < kSwfFields) trace_.notes.emplace_back(kCutInALine);
+    if (there < told_) {
+      trace_.notes.push_back("its head tells of " + std::to_string(told_) + " jobs, and " +
+                             std::to_string(there) + " are there: it is cut off");
+    }
+    return std::move(trace_);
+  }
 
  private:
   Trace trace_;
+  Seconds since_{0};
+  std::size_t told_{0}, fields_{kSwfFields};
 };
 
 bool is_of_numbers(const std::string& line) {
@@ -230,35 +291,49 @@ bool is_of_numbers(const std::string& line) {
          words_of(line).size() >= 5;
 }
 
-/// `line`: the first of it, the `number`-th of the file.
-Trace read_swf(std::istream& in, std::string line, std::size_t number) {
-  SwfReader swf;
+/// `line`: the first of it that is no head, the `number`-th of the file.
+Trace read_swf(std::istream& in, SwfReader swf, std::string line, std::size_t number) {
+  bool is_open = false;
   do {
-    if (!line.empty() && line.front() != ';') swf.read(line, number);
+    is_open = in.eof();
+    if (line.starts_with(';'))
+      swf.read_head(line);
+    else if (!line.empty())
+      swf.read(line, number);
     ++number;
   } while (std::getline(in, line));
-  return swf.all();
+  return swf.all(is_open);
 }
 
 Trace read_sacct(std::istream& in, const std::string& titles, const std::string& partition) {
   SacctReader sacct(titles, partition);
+  bool is_cut = false;
   for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && !line.starts_with("---")) sacct.read(line);
+    if (line.empty() || line.starts_with("---")) continue;
+    sacct.read(line);
+    is_cut = in.eof() && words_of(line).size() < words_of(titles).size();
   }
-  return sacct.all();
+  Trace trace = sacct.all();
+  if (is_cut) trace.notes.emplace_back(kCutInALine);
+  return trace;
 }
 
 Trace read_lines(std::istream& in, const std::string& partition) {
   std::string line;
-  // Above the titles there may be a count.
-  for (std::size_t number = 1; number < kTitlesUntil && std::getline(in, line); ++number) {
-    if (line.empty()) continue;
+  SwfReader swf;
+  std::size_t number = 0, others = 0;
+  // Above the titles there may be a count; heads of the Standard Workload Format are long.
+  while (others < kTitlesUntil && std::getline(in, line)) {
+    ++number;
+    if (line.starts_with(';')) swf.read_head(line);
+    if (line.empty() || line.starts_with(';')) continue;
+    ++others;
     if (line.find("Submit") != std::string::npos) return read_sacct(in, line, partition);
-    if (line.front() != ';' && !is_of_numbers(line)) continue;
+    if (!is_of_numbers(line)) continue;
     if (!partition.empty())
       throw std::invalid_argument(
           "the Standard Workload Format names no partitions: leave out the partition");
-    return read_swf(in, line, number);
+    return read_swf(in, std::move(swf), line, number);
   }
   throw std::invalid_argument(
       "this is no trace: neither titles as sacct prints them (with Submit among them) nor the "
