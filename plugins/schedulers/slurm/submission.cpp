@@ -1,5 +1,7 @@
 #include "submission.hpp"
 
+#include "../common/submit_answer.hpp"
+
 #include "hpcbatch/shell_quote.hpp"
 
 #include <algorithm>
@@ -11,6 +13,9 @@
 
 namespace hpcbatch::slurm {
 namespace {
+
+using submit_answer::has_one_of;
+using submit_answer::lower_case;
 
 /// A login shell has usually defined `module`; a batch script of sh has not.
 constexpr const char* kProfile =
@@ -41,53 +46,25 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-template <std::size_t N>
-bool has_one_of(std::string_view text, const std::array<std::string_view, N>& phrases) {
-  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
-    return text.find(phrase) != std::string_view::npos;
-  });
-}
-
 // Beginnings of the texts of slurm_strerror and strerror, and of what sbatch says of itself.
 
 // The request may have reached the controller.
-constexpr std::array<std::string_view, 14> kUnclear{"socket timed out",
-                                                    "zero bytes were transmitted",
-                                                    "unexpected message received",
-                                                    "message send failure",
-                                                    "message receive failure",
-                                                    "(send failure)",
-                                                    "(receive failure)",
-                                                    "(shutdown failure)",
-                                                    "communication shutdown",
-                                                    "connection reset",
-                                                    "connection timed out",
-                                                    "broken pipe",
-                                                    "transport endpoint",
-                                                    "resource temporarily unavailable"};
-constexpr std::array<std::string_view, 4> kLimit{"job violates accounting/qos policy",
-                                                 "maxjobcount limit", "submitjoblimit",
-                                                 "submitjobperuserlimit"};
-// A limit that holds for one batch job alone is not reached by having many.
-constexpr std::array<std::string_view, 3> kPerJob{"perjob", "pernode", "minutes"};
+constexpr std::array<std::string_view, 5> kUnclear{
+    "unexpected message received", "message send failure", "(shutdown failure)",
+    "communication shutdown", "resource temporarily unavailable"};
+constexpr std::array<std::string_view, 2> kLimit{"submitjoblimit", "submitjobperuserlimit"};
+// An account that has used up its minutes gets none by having fewer batch jobs.
+constexpr std::string_view kUsedUp = "minutes";
 // Nobody was reached, or the controller said: later.
 // "unable to open": the script, which had just been written, or a configuration; a file system is
 // away.
-constexpr std::array<std::string_view, 34> kTransient{"rate limit exceeded",
-                                                      "(connect failure)",
+constexpr std::array<std::string_view, 31> kTransient{"(connect failure)",
                                                       "communication connection failure",
                                                       "connection refused",
                                                       "no route to host",
                                                       "network is unreachable",
                                                       "in standby mode",
                                                       "authentication error",
-                                                      "authentication credential",
                                                       "munge encode failed",
                                                       "unable to process configuration file",
                                                       "could not establish a configuration source",
@@ -95,7 +72,6 @@ constexpr std::array<std::string_view, 34> kTransient{"rate limit exceeded",
                                                       "unable to connect to database",
                                                       "temporarily unable to accept job",
                                                       "unable to create job record",
-                                                      "try again later",
                                                       "partition not available",
                                                       "node not available",
                                                       "nodes are busy",
@@ -110,9 +86,9 @@ constexpr std::array<std::string_view, 34> kTransient{"rate limit exceeded",
                                                       "waiting for burst buffer",
                                                       "unable to open",
                                                       "i/o error writing",
-                                                      "input/output error",
-                                                      "cannot allocate memory",
-                                                      "no space left on device"};
+                                                      "not available now",
+                                                      "maintenance reservation",
+                                                      "is busy"};
 // Said by sbatch itself, before it asks anybody, or by the controller while it refuses; a reason
 // that is not known there is most often one of the site's own submit plugin.
 constexpr std::array<std::string_view, 9> kPermanent{"batch job submission failed",
@@ -127,18 +103,21 @@ constexpr std::array<std::string_view, 9> kPermanent{"batch job submission faile
 
 Refusal classify(const CommandOutput& output) {
   const std::string text = lower_case(output.standard_error + output.standard_output);
-  // By a signal, or as a shell says it of its child: the request may have been under way.
-  constexpr int kSignalled = 128;
   constexpr int kBadOption = 255;
-  const bool ended_itself = !output.timed_out && output.exit_code > 0 &&
-                            (output.exit_code < kSignalled || output.exit_code == kBadOption);
-  if (!ended_itself || has_one_of(text, kUnclear)) return Refusal::Unclear;
-  if (has_one_of(text, kLimit))
-    return has_one_of(text, kPerJob) ? Refusal::Permanent : Refusal::Limit;
-  if (has_one_of(text, kTransient)) return Refusal::Transient;
-  constexpr int kNotExecutable = 126;  // 126 and 127: a shell's words
-  const bool is_absent = output.exit_code >= kNotExecutable && output.exit_code < kSignalled &&
-                         output.standard_output.empty();
+  const bool ended_itself =
+      !output.timed_out && output.exit_code > 0 &&
+      (output.exit_code < submit_answer::kSignalled || output.exit_code == kBadOption);
+  if (!ended_itself || has_one_of(text, kUnclear) || has_one_of(text, submit_answer::kUnclear))
+    return Refusal::Unclear;
+  if (has_one_of(text, kLimit) || has_one_of(text, submit_answer::kLimit)) {
+    const bool is_for_good =
+        has_one_of(text, submit_answer::kPerJob) || text.find(kUsedUp) != std::string::npos;
+    return is_for_good ? Refusal::Permanent : Refusal::Limit;
+  }
+  if (has_one_of(text, kTransient) || has_one_of(text, submit_answer::kPassing))
+    return Refusal::Transient;
+  const bool is_absent =
+      submit_answer::is_absent(output.exit_code) && output.standard_output.empty();
   if (output.exit_code == kBadOption || is_absent || has_one_of(text, kPermanent)) {
     return Refusal::Permanent;
   }
@@ -275,28 +254,20 @@ std::vector<std::string> exclusion(const std::vector<std::string>& nodes) {
   return {"--exclude=" + list};
 }
 
+namespace {
+
+/// "number;cluster"
+std::optional<std::string> number_in(const std::string& line) {
+  std::string number = line.substr(0, line.find(';'));
+  return is_number(number) ? std::optional(std::move(number)) : std::nullopt;
+}
+
+}  // namespace
+
 std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {
-  if (!output.timed_out && output.exit_code == 0) {
-    std::vector<std::string> numbers;
-    std::istringstream lines(output.standard_output);
-    for (std::string line; std::getline(lines, line);) {
-      line.resize(std::min(line.find(';'), line.size()));  // "number;cluster"
-      if (is_number(line)) numbers.push_back(line);
-    }
-    // Two numbers: a banner has one in it, and nobody can say which.
-    if (numbers.size() == 1) return numbers.front();
-    return SubmitRefused{
-        Refusal::Unclear,
-        "sbatch printed no number: " + one_line(output.standard_output + output.standard_error)};
-  }
-  std::string text = one_line(output.standard_error);
-  if (text.empty()) text = one_line(output.standard_output);
-  if (output.timed_out) {
-    text = "no answer in time" + (text.empty() ? "" : ": " + text);
-  } else if (text.empty()) {
-    text = "exit " + std::to_string(output.exit_code);
-  }
-  return SubmitRefused{classify(output), text};
+  return submit_answer::read(
+      output,
+      {.program = "sbatch", .number_in = number_in, .one_line = one_line, .classify = classify});
 }
 
 }  // namespace hpcbatch::slurm
