@@ -12,9 +12,13 @@ namespace {
 namespace json = boost::json;
 
 json::object score_json(const foresight::WaitScore& score) {
-  return {{"waits", score.count},        {"by_50", score.by_half},
-          {"by_90", score.by_most},      {"log_mse", score.mean_square},
-          {"within_2x", score.within_2}, {"within_3x", score.within_3}};
+  json::object object{{"waits", score.count}, {"by_90", score.by_most}};
+  if (score.halves == 0) return object;
+  object["by_50"] = score.by_half;
+  object["log_mse"] = score.mean_square;
+  object["within_2x"] = score.within_2;
+  object["within_3x"] = score.within_3;
+  return object;
 }
 
 /// `queue`: it says so as it is; `model`: what was learned of the site's past; `waits`: those before
@@ -38,7 +42,8 @@ void put_bound(json::object& object, const StartBound& bound) {
   object["start_90"] = seconds(bound.most);
 }
 
-std::string why_unknown(const SiteState& site, const ShapeState& shape) {
+std::string why_unknown(const SiteState& site, const ShapeState& shape, bool starts_nothing) {
+  if (starts_nothing) return shape.blind;
   const std::string by_waits = shape.wait_history.is_trusted()
                                    ? "ten allocations must have waited before anything is said"
                                    : "the last bounds did not hold, so none is told";
@@ -51,7 +56,8 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
   const foresight::WaitHistory& history = shape.wait_history;
   json::object object{
       {"site", site.site.name}, {"shape", shape.shape.name}, {"waits", history.count()}};
-  if (const auto bound = SiteOutlook(book, now).next_start(shape)) {
+  const SiteOutlook outlook(book, now);
+  if (const auto bound = outlook.next_start(shape)) {
     put_bound(object, *bound);
     if (bound->half) object["wait_50"] = seconds(std::max(Duration{}, *bound->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
@@ -59,9 +65,16 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
         site.look.model_trouble.empty() ? shape.blind : site.look.model_trouble;
     if (bound->by == StartBound::By::Waits && !trouble.empty()) object["message"] = trouble;
   } else {
-    object["message"] = why_unknown(site, shape);
+    object["message"] = why_unknown(site, shape, outlook.starts_nothing(shape));
   }
   if (history.score().count != 0) object["score"] = score_json(history.score());
+  json::array told;
+  for (const auto& [by, score] : shape.told) {
+    json::object one = score_json(score);
+    one["by"] = word_for(by);
+    told.push_back(std::move(one));
+  }
+  if (!told.empty()) object["told"] = std::move(told);
   return object;
 }
 

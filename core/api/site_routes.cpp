@@ -41,7 +41,8 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   }
   object["queued"] = queued;
   object["running"] = running;
-  if (const auto wait = SiteOutlook(book, now).expected_wait(site, state))
+  const SiteOutlook outlook(book, now);
+  if (const auto wait = outlook.expected_wait(site, state); wait && !outlook.starts_nothing(state))
     object["expected_wait"] = seconds(*wait);
   return object;
 }

@@ -220,8 +220,13 @@ void Explainer::explain_sites(const Needs& needs) {
           site.site.name, show_duration(now_ - site.workspace_trouble_since),
           site.workspace_trouble.begin()->second);
     }
+    const SiteOutlook outlook(engine_.sites_, now_);
     for (const ShapeState& shape : site.shapes) {
-      if (!could_run(needs, shape.shape) || shape.may_be_asked(now_)) continue;
+      if (!could_run(needs, shape.shape)) continue;
+      if (outlook.starts_nothing(shape))
+        add("no pilot of shape {} of {} starts now: {}", shape.shape.name, site.site.name,
+            shape.blind);
+      if (shape.may_be_asked(now_)) continue;
       add("shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
           site.site.name, show_duration(*shape.back_off.until - now_), shape.back_off.why);
     }
@@ -283,6 +288,8 @@ void Explainer::explain_allocations(const Needs& needs) {
         show_about(*bound->half - now_), where, show_about(bound->most - now_), who_says(*bound));
   else if (*soonest > Duration{})
     add("expected to start in about {} on {}", show_about(*soonest), where);
+  else if (*soonest == Duration{})
+    add("expected to start on {} any moment", where);
   else
     add("was expected to start on {} {} ago, and has not", where,
         show_about(Duration{} - *soonest));

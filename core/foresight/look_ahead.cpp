@@ -24,6 +24,7 @@ DrawnStarts draw_starts(const QueueView& view, ClusterModel model, const RunTime
   DrawnStarts starts;
   starts.waiting.resize(asked.size());
   model.nodes = {{view.now, view.nodes}};
+  model.nodes.insert(model.nodes.end(), view.later.begin(), view.later.end());
   model.coarsens = kCoarsens;
   std::vector<Job> waiting = view.waiting;
   const Seconds last = view.now + draws.horizon;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::foresight {
@@ -14,6 +15,8 @@ namespace hpcbatch::foresight {
 struct QueueView {
   Seconds now{0};
   std::int32_t nodes{0};  ///< all that run something or may
+  /// How many these are from later moments on.
+  std::vector<std::pair<Seconds, std::int32_t>> later{};
   struct Running {
     Job job;
     Seconds started{0};

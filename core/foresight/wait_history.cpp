@@ -50,17 +50,23 @@ std::vector<Seconds> WaitHistory::told() const {
   return sorted;
 }
 
+void WaitScore::add(std::optional<Seconds> half, Seconds most, Seconds wait) {
+  const auto mean = [](double& value, double next, std::size_t of) {
+    value += (next - value) / static_cast<double>(of);
+  };
+  mean(by_most, wait <= most ? 1 : 0, ++count);
+  if (!half) return;
+  ++halves;
+  const double off = std::abs(log_of(*half) - log_of(wait));
+  mean(by_half, wait <= *half ? 1 : 0, halves);
+  mean(mean_square, off * off, halves);
+  mean(within_2, off <= std::log10(2.0) + 1e-12 ? 1 : 0, halves);
+  mean(within_3, off <= std::log10(3.0) + 1e-12 ? 1 : 0, halves);
+}
+
 void WaitHistory::judge(const WaitBound& told, Seconds wait) {
   coverage_.add(wait <= told.most);
-  const auto before = static_cast<double>(score_.count++);
-  const auto count = static_cast<double>(score_.count);
-  const auto mean = [&](double& value, double next) { value = (value * before + next) / count; };
-  const double off = std::abs(log_of(told.half) - log_of(wait));
-  mean(score_.by_half, wait <= told.half ? 1 : 0);
-  mean(score_.by_most, wait <= told.most ? 1 : 0);
-  mean(score_.mean_square, off * off);
-  mean(score_.within_2, off <= std::log10(2.0) + 1e-12 ? 1 : 0);
-  mean(score_.within_3, off <= std::log10(3.0) + 1e-12 ? 1 : 0);
+  score_.add(told.half, told.most, wait);
 }
 
 void WaitHistory::note_change(Seconds wait) {

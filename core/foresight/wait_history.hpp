@@ -26,10 +26,14 @@ struct WaitBound {
 /// How good the bounds were that stood before each wait was known.
 struct WaitScore {
   std::size_t count{0};
+  std::size_t halves{0};          ///< of these, which said more than the latest
   double by_half{0}, by_most{0};  ///< part that waited no longer
   /// Of the logarithms (to 10, of seconds plus 1) of the halves and of the waits.
   double mean_square{0};
   double within_2{0}, within_3{0};  ///< part whose half was off by no more than that factor
+
+  /// One that had been told `half`, where anybody could say that, and `most`.
+  void add(std::optional<Seconds> half, Seconds most, Seconds wait);
 };
 
 class WaitHistory {

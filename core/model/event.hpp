@@ -233,6 +233,7 @@ struct QueueForeseen {
     bool by_limits{false};            ///< should all others run as long as they may
     std::string blind{};              ///< why there are none
     std::vector<Duration> learned{};  ///< the same by a model; none: there is none
+    bool is_closed{false};            ///< nothing starts there at present, as `blind` says
   };
   std::map<std::string, Start> shapes;  ///< of an allocation that is asked for then
   std::map<std::string, Start> queued;  ///< of allocations that wait, by name

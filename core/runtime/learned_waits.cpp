@@ -56,14 +56,14 @@ void LearnedWaits::set_trouble(std::string_view why) {
                          file_, why);
 }
 
-void LearnedWaits::see(const WatchedQueue& queue, const std::set<std::string>& ours,
-                       foresight::Seconds now) {
+void LearnedWaits::see(const WatchedQueue& queue, const WatchedRoom& room,
+                       const std::set<std::string>& ours, foresight::Seconds now) {
   read_file();
   if (!model_) return;
   now_ = now;
   partitions_ = model_->partitions();
   foresight::Numbers users;
-  present_ = foresight::present_in(queue, partitions_, users, now);
+  present_ = foresight::present_in(queue, room, partitions_, users, now);
   const auto own = std::find_if(queue.jobs.begin(), queue.jobs.end(),
                                 [&](const WatchedJob& job) { return ours.contains(job.name); });
   // Of one who has nothing there it knows as much.

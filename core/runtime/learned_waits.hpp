@@ -29,7 +29,8 @@ class LearnedWaits {
 
   /// Takes the file where it is another than last time.  `ours`: names of allocations that
   /// have not ended; their user is who asks.
-  void see(const WatchedQueue& queue, const std::set<std::string>& ours, foresight::Seconds now);
+  void see(const WatchedQueue& queue, const WatchedRoom& room, const std::set<std::string>& ours,
+           foresight::Seconds now);
   /// Of an allocation that is asked for then; none where there is no model.
   std::vector<foresight::Seconds> waits(const Asked& asked);
   std::size_t learned_from() const { return model_ ? model_->facts().waits : 0; }

@@ -33,16 +33,24 @@ std::vector<Duration> durations(const std::vector<foresight::Seconds>& waits) {
   return durations;
 }
 
-foresight::Wanted wanted_by(const Shape& shape) {
+foresight::Wanted wanted_by(const Shape& shape, bool with_memory) {
   const double cpus = shape.capacity.get(kCpus).value();
-  return {.partition = shape.partition,
-          .cpus = std::max(1.0, cpus) * shape.nodes,
-          .limit = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime).count(),
-          .has_gpus = shape.capacity.gpus() != Amount{}};
+  foresight::Wanted wanted{
+      .partition = shape.partition,
+      .cpus = std::max(1.0, cpus) * shape.nodes,
+      .limit = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime).count(),
+      .nodes = shape.nodes};
+  if (with_memory) wanted.memory = shape.capacity.get(kMemory).value() * shape.nodes;
+  for (const auto& [name, amount] : shape.capacity.entries()) {
+    if (!name.starts_with(kGpuPrefix)) continue;
+    const std::string kind = name.substr(kGpuPrefix.size());
+    wanted.gpus[kind == kGpuWithoutKind ? "" : kind] = amount.value() * shape.nodes;
+  }
+  return wanted;
 }
 
 LearnedWaits::Asked asked_by(const Shape& shape) {
-  const foresight::Wanted wanted = wanted_by(shape);
+  const foresight::Wanted wanted = wanted_by(shape, false);
   return {wanted.partition, wanted.cpus, shape.capacity.gpus().value() * shape.nodes, wanted.limit};
 }
 
@@ -56,10 +64,11 @@ QueueWatching::QueueWatching(asio::io_context& loop, const PluginHost& plugins, 
       }) {}
 
 void QueueWatching::look(SiteClient& site, Ours ours, Time now, Answer answer) {
-  Question question{site.site().name, site.site().shapes, std::move(ours), now};
+  Question question{site.site().name, site.site().shapes, std::move(ours), now,
+                    site.site().asks_for_memory};
   std::erase_if(question.shapes, [](const Shape& shape) { return shape.walltime == Duration{}; });
   site.look_at_queue([this, question = std::move(question), answer = std::move(answer)](
-                         Result<std::optional<WatchedQueue>> seen) mutable {
+                         Result<std::optional<SiteClient::QueueSeen>> seen) mutable {
     if (seen && *seen) return foresee(std::move(question), std::move(**seen), std::move(answer));
     QueueForeseen nothing{
         .site = question.site, .looked = question.now, .shapes = {}, .queued = {}};
@@ -69,33 +78,39 @@ void QueueWatching::look(SiteClient& site, Ours ours, Time now, Answer answer) {
   });
 }
 
-void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer) {
+void QueueWatching::foresee(Question question, SiteClient::QueueSeen seen, Answer answer) {
   auto& watch = watches_[question.site];
   if (!watch)
     watch = std::make_shared<Watch>(
-        Watch{{}, LearnedWaits(plugins_, wait_model_path(home_, question.site))});
+        Watch{{},
+              LearnedWaits(plugins_, wait_model_path(home_, question.site)),
+              RunTimesFile(run_times_path(home_, question.site))});
   auto foreseen = std::make_shared<QueueForeseen>();
   foreseen->site = question.site;
   foreseen->looked = question.now;
   auto work = [watch, foreseen, question = std::move(question),
-               queue = std::move(queue)](const Deadline& deadline) {
+               seen = std::move(seen)](const Deadline& deadline) {
     be_nice();
     const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
-    watch->queue.see(queue, now.count());
-    watch->learned.see(queue, question.ours.all, now.count());
+    watch->run_times.load_into(watch->queue);
+    watch->queue.see(seen.queue, now.count(), seen.room);
+    watch->run_times.add(watch->queue.newly_ended());
+    watch->learned.see(seen.queue, seen.room, question.ours.all, now.count());
     foreseen->model_waits = watch->learned.learned_from();
     for (const Shape& shape : question.shapes) {
       if (std::chrono::steady_clock::now() >= deadline) {
         foreseen->trouble = kTooLong;
         return;
       }
-      const foresight::Foreseen seen = watch->queue.foresee(wanted_by(shape), question.ours.queued);
-      foreseen->shapes[shape.name] = {durations(seen.next), seen.by_limits, seen.blind,
-                                      durations(watch->learned.waits(asked_by(shape)))};
+      const foresight::Foreseen found = watch->queue.foresee(
+          wanted_by(shape, question.asks_for_memory), question.ours.queued);
+      foreseen->shapes[shape.name] = {durations(found.next), found.by_limits, found.blind,
+                                      durations(watch->learned.waits(asked_by(shape))),
+                                      found.is_closed};
       // Of one that may run in several partitions the earliest counts.
-      for (const auto& [name, waits] : seen.queued) {
+      for (const auto& [name, waits] : found.queued) {
         QueueForeseen::Start& start = foreseen->queued[name];
-        QueueForeseen::Start here{durations(waits), seen.by_limits, {}, {}};
+        QueueForeseen::Start here{durations(waits), found.by_limits, {}, {}};
         if (start.waits.empty() || here.waits.back() < start.waits.back()) start = std::move(here);
       }
     }

@@ -7,6 +7,7 @@
 #include "model/event.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/learned_waits.hpp"
+#include "runtime/run_times_file.hpp"
 #include "sites/site_client.hpp"
 
 #include <functional>
@@ -38,13 +39,15 @@ class QueueWatching {
     std::vector<Shape> shapes;
     Ours ours;
     Time now{};
+    bool asks_for_memory{true};
   };
   /// Of one site; used on the lane alone.
   struct Watch {
     foresight::QueueWatch queue;
     LearnedWaits learned;
+    RunTimesFile run_times;
   };
-  void foresee(Question question, WatchedQueue queue, Answer answer);
+  void foresee(Question question, SiteClient::QueueSeen seen, Answer answer);
 
   const PluginHost& plugins_;
   std::string home_;

@@ -38,8 +38,8 @@ AllocationRequest allocation_request(const Site& site, const Shape& shape, const
       .directory = site.workspace + "/allocations"};
   for (const auto& [kind, amount] : shape.capacity.entries()) {
     if (kind.starts_with(kGpuPrefix)) {
-      const std::string name = kind.substr(kGpuPrefix.size());
-      request.gpus[name == kGpuWithoutKind ? "" : name] =
+      const std::string gpu = kind.substr(kGpuPrefix.size());
+      request.gpus[gpu == kGpuWithoutKind ? "" : gpu] =
           static_cast<std::uint32_t>(amount.whole());
     }
   }

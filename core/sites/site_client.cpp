@@ -292,13 +292,13 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
   });
 }
 
-void SiteClient::look_at_queue(std::function<void(Result<std::optional<WatchedQueue>>)> answer) {
+void SiteClient::look_at_queue(std::function<void(Result<std::optional<QueueSeen>>)> answer) {
   const Error late{Error::Kind::Transient, "the batch system did not answer in time"};
-  auto result = std::make_shared<Result<std::optional<WatchedQueue>>>(late);
+  auto result = std::make_shared<Result<std::optional<QueueSeen>>>(late);
   auto work = [result](Tools& tools, Deadline deadline) {
     const auto* watcher = dynamic_cast<const QueueWatcher*>(tools.scheduler.get());
     if (!watcher) {
-      *result = std::optional<WatchedQueue>{};
+      *result = std::optional<QueueSeen>{};
       return;
     }
     auto output = guarded("transport",
@@ -306,15 +306,20 @@ void SiteClient::look_at_queue(std::function<void(Result<std::optional<WatchedQu
     if (!output) {
       *result = output.error();
     } else if (!output->timed_out) {
-      auto queue = guarded("scheduler", [&] { return watcher->read_queue(*output); });
-      if (queue)
-        *result = std::optional(std::move(*queue));
+      auto seen = guarded("scheduler", [&]() -> Result<QueueSeen> {
+        auto queue = watcher->read_queue(*output);
+        if (!queue) return queue.error();
+        const auto* room = dynamic_cast<const RoomWatcher*>(tools.scheduler.get());
+        return QueueSeen{std::move(*queue), room ? room->read_room(*output) : WatchedRoom{}};
+      });
+      if (seen)
+        *result = std::optional(std::move(*seen));
       else
-        *result = queue.error();
+        *result = seen.error();
     }
   };
   call(kLookLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<std::optional<WatchedQueue>>(late) : std::move(*result));
+    answer(given_up ? Result<std::optional<QueueSeen>>(late) : std::move(*result));
   });
 }
 

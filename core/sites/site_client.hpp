@@ -14,6 +14,7 @@
 
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 
 #include <chrono>
 #include <functional>
@@ -54,7 +55,11 @@ class SiteClient {
   void poll(const std::string& prefix, std::vector<std::string> names,
             std::vector<std::string> silent, std::function<void(Result<Listed>)> answer);
   /// What all users have in the queue; nothing: its scheduler plugin has no word for that.
-  void look_at_queue(std::function<void(Result<std::optional<WatchedQueue>>)> answer);
+  struct QueueSeen {
+    WatchedQueue queue;
+    WatchedRoom room;  ///< what its scheduler plugin has a word for of that
+  };
+  void look_at_queue(std::function<void(Result<std::optional<QueueSeen>>)> answer);
   /// What accounting keeps of jobs that were eligible, or ran, in that time.  Rejected
   /// where there is none, or its scheduler plugin has no word for it.
   void list_past(std::chrono::seconds from, std::chrono::seconds until,

@@ -81,6 +81,57 @@ TEST_F(StartBoundTest, OneThatWaitsIsToldWhatWasToldWhenItWasAskedFor) {
   EXPECT_FALSE(of_queued()) << "all that it told has passed";
 }
 
+TEST_F(StartBoundTest, WhereNothingStartsNoFigureIsTold) {
+  told_by_model(100min);
+  ASSERT_TRUE(next());
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  told({.waits = {},
+        .blind = "partition cpu is down: it starts nothing now",
+        .learned = up_to(100min),
+        .is_closed = true});
+  EXPECT_FALSE(next());
+  EXPECT_FALSE(of_queued());
+  expect_explained("1", "*no pilot of shape cpu of here starts now: partition cpu is down*");
+  after(4min);
+  EXPECT_TRUE(of_queued()) << "that look is old";
+}
+
+TEST_F(StartBoundTest, NoMomentThatIsOverIsTold) {
+  told({.waits = up_to(2min)});
+  after(90s);
+  ASSERT_TRUE(next());
+  EXPECT_GE(*next()->half, now_);
+  EXPECT_GE(next()->most, *next()->half);
+  after(40s);
+  ASSERT_TRUE(next());
+  EXPECT_EQ(*next()->half, now_) << "any moment";
+  EXPECT_EQ(next()->most, now_);
+  after(30s);
+  EXPECT_FALSE(next()) << "it should long have started";
+}
+
+TEST_F(StartBoundTest, WhatWasToldIsScoredByWhoToldIt) {
+  told({.waits = up_to(20min)});
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  happens(QueueForeseen{.site = "here",
+                        .looked = now_,
+                        .shapes = {},
+                        .queued = {{allocation("A").name, {.waits = up_to(20min)}}}});
+  ASSERT_EQ(of_queued()->by, By::Queue);
+  after(2min);
+  registers("A0");
+  forget_what_was_asked();
+  ASSERT_EQ(shape().told.size(), 1U);
+  const foresight::WaitScore& score = shape().told.at(By::Queue);
+  EXPECT_EQ(score.count, 1U);
+  EXPECT_EQ(score.by_half, 1);
+  EXPECT_EQ(score.by_most, 1);
+}
+
 TEST_F(StartBoundTest, AModelThatDoesNotHoldIsAskedNoMore) {
   for (int i = 0; i < 12; ++i) {
     const std::string letter(1, static_cast<char>('A' + i));

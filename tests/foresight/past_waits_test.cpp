@@ -124,9 +124,10 @@ TEST(PastLesson, WhateverAccountingSaysInputsAreFinite) {
 }
 
 TEST(QueueFeatures, ALookShowsWhatAccountingShows) {
-  const std::vector<PastJob> jobs = {past(at(0), at(60), std::nullopt),
-                                     past(at(100), std::nullopt, std::nullopt, 8, "bob"),
-                                     past(at(1000), std::nullopt, std::nullopt, 4)};
+  std::vector<PastJob> jobs = {past(at(0), at(60), std::nullopt),
+                               past(at(100), std::nullopt, std::nullopt, 8, "bob"),
+                               past(at(1000), std::nullopt, std::nullopt, 4)};
+  jobs.front().gpus = 3;
   const auto lesson = past_lesson(jobs, 0, kToldAt, 100);
   const auto look = [](bool runs, double cpus, const std::string& user, Seconds age,
                        Seconds elapsed) {
@@ -144,7 +145,9 @@ TEST(QueueFeatures, ALookShowsWhatAccountingShows) {
   held.may_start = false;
   queue.jobs.push_back(held);
   Numbers partitions(lesson.partitions), users;
-  const auto present = present_in(queue, partitions, users, at(1000).count());
+  queue.jobs.front().number = "2";
+  const WatchedRoom room{.nodes = {}, .jobs = {{"2", {.memory = 0, .gpus = {{"a100", 3}}}}}};
+  const auto present = present_in(queue, room, partitions, users, at(1000).count());
   const auto row = queue_features({partitions.of("main"), users.of("ann"), 4, 0, 7200}, present,
                                   at(1000).count());
   const std::size_t width = row.size();

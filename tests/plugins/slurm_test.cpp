@@ -4,6 +4,7 @@
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -246,6 +247,23 @@ INSTANTIATE_TEST_SUITE_P(
                 Refusal::Limit,
                 "Batch job submission failed: Slurm temporarily unable to accept job, MaxJobCount "
                 "limit reached"},
+        Refused{"reserved_for_maintenance", 1,
+                "sbatch: error: Batch job submission failed: Job can not start due to maintenance "
+                "reservation.\n",
+                Refusal::Transient,
+                "Batch job submission failed: Job can not start due to maintenance reservation."},
+        Refused{"partition_for_now", 1,
+                "sbatch: error: Batch job submission failed: Requested partition configuration not "
+                "available now\n",
+                Refusal::Transient,
+                "Batch job submission failed: Requested partition configuration not available "
+                "now"},
+        Refused{"quota", 1, "sbatch: error: cannot write the script: Disk quota exceeded\n",
+                Refusal::Transient, "cannot write the script: Disk quota exceeded"},
+        Refused{"reservation", 1,
+                "sbatch: error: Batch job submission failed: Requested reservation is invalid\n",
+                Refusal::Permanent,
+                "Batch job submission failed: Requested reservation is invalid"},
         Refused{"rate", 1, "sbatch: error: Batch job submission failed: Rate limit exceeded\n",
                 Refusal::Transient, "Batch job submission failed: Rate limit exceeded"},
         Refused{
@@ -771,6 +789,56 @@ TEST(SlurmQueue, HalfAnAnswerIsNone) {
       read_queue(answer(0, own + "hbpart|main*|6/2/0/8|n1\nhbfailed\nhbend\n", "no contact")))
       << "what waits could not be listed";
   EXPECT_TRUE(read_queue(answer(0, "a banner\n" + own + "hbend\n")));
+}
+
+// As SLURM 22.05 prints them, shortened.
+TEST(SlurmQueue, ShowsHowFullNodesAre) {
+  const auto slurm = make();
+  const auto* watcher = dynamic_cast<const RoomWatcher*>(slurm.get());
+  ASSERT_NE(watcher, nullptr);
+  const WatchedRoom room = watcher->read_room(answer(
+      0, own_names({}) +
+             "hbnow|1000000\n"
+             "hbpart|main*|6/2/0/8|n[1-2]|up\n"
+             "hbpart|old|0/0/4/4|n3|down\n"
+             "hbnode|NodeName=n1 CPUAlloc=6 CPUEfctv=8 CPUTot=8 Gres=gpu:a100:2(S:0-1) "
+             "GresUsed=gpu:a100:1(IDX:0) RealMemory=16000 AllocMem=14000 State=MIXED "
+             "Partitions=main AllocTRES=cpu=6,mem=14000M Reason=see State=DOWN [root@now]\n"
+             "hbnode|NodeName=n2 CPUAlloc=0 CPUTot=8 RealMemory=16000 AllocMem=0 State=IDLE+DRAIN\n"
+             "hbnode|NodeName=n3 CPUAlloc=0 CPUTot=4 RealMemory=8000 AllocMem=0 State=DOWN*\n"
+             "hbresv|ReservationName=r1 StartTime=1000060 EndTime=1000660 Nodes=n[1-2] NodeCnt=2\n"
+             "hbroom|10 10_1 1 cpu=1,mem=2G,node=1,billing=1 gres:gpu:2\n"
+             "hbroom|9 9 2 cpu=4,mem=1.50G,node=2,billing=1,gres/gpu=4,gres/gpu:a100=4 N/A\n"
+             "hbroom|8 8 1 cpu=1,mem=500M,node=1,billing=1 N/A\n"
+             "hbend\n"));
+  ASSERT_EQ(room.nodes.size(), 3U);
+  EXPECT_EQ(room.nodes[0].name, "n1");
+  EXPECT_FALSE(room.nodes[0].is_closed) << "a reason is no state";
+  EXPECT_EQ(room.nodes[0].cpus, 8);
+  EXPECT_EQ(room.nodes[0].busy_cpus, 6);
+  EXPECT_EQ(room.nodes[0].memory, 16000.0 * (1 << 20));
+  EXPECT_EQ(room.nodes[0].busy_memory, 14000.0 * (1 << 20));
+  EXPECT_EQ(room.nodes[0].gpus.at("a100"), 2);
+  EXPECT_EQ(room.nodes[0].busy_gpus.at("a100"), 1);
+  EXPECT_TRUE(room.nodes[1].is_closed);
+  EXPECT_TRUE(room.nodes[2].is_closed);
+  EXPECT_EQ(room.closed_partitions, (std::map<std::string, std::string>{{"old", "down"}}));
+  ASSERT_EQ(room.reservations.size(), 1U);
+  EXPECT_EQ(room.reservations[0].starts_in, 60s);
+  EXPECT_EQ(room.reservations[0].ends_in, 660s);
+  EXPECT_THAT(room.reservations[0].nodes, ElementsAre("n1", "n2"));
+  EXPECT_EQ(room.jobs.at("10_1").gpus.at(""), 2);
+  EXPECT_EQ(room.jobs.at("9").memory, 1.5 * (1 << 30));
+  EXPECT_EQ(room.jobs.at("9").gpus, (GpuCounts{{"a100", 4}}));
+  EXPECT_TRUE(room.jobs.at("8").gpus.empty());
+}
+
+TEST(SlurmQueue, MemoryThatNobodyCountsIsNone) {
+  const auto slurm = make();
+  const WatchedRoom room = dynamic_cast<const RoomWatcher&>(*slurm).read_room(
+      answer(0, own_names({}) + "hbnode|NodeName=n1 CPUAlloc=6 CPUTot=8 RealMemory=16000 AllocMem=0 "
+                                "State=MIXED\nhbend\n"));
+  EXPECT_EQ(room.nodes.at(0).memory, 0);
 }
 
 TEST(SlurmQueue, NodesWrittenOutAreBounded) {

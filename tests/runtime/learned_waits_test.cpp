@@ -58,7 +58,7 @@ class LearnedWaitsTest : public testing::Test {
                             .partitions = {"main"},
                             .limit = std::chrono::seconds{60},
                             .age = std::chrono::seconds{5}});
-    waits_.see(queue, {}, 1'000'000);
+    waits_.see(queue, {}, {}, 1'000'000);
   }
   std::vector<foresight::Seconds> told(const std::string& partition = "") {
     return waits_.waits({.partition = partition, .cpus = 1, .limit = 60});

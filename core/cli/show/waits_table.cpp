@@ -15,6 +15,7 @@ namespace json = boost::json;
 using Side = Table::Side;
 
 std::string percent_at(const json::object& object, const char* key) {
+  if (!object.contains(key)) return "";
   return std::to_string(std::lround(number_at(object, key) * 100)) + " %";
 }
 
@@ -87,6 +88,7 @@ std::string waits_text(const json::object& waits, std::time_t now,
 std::string waits_score_text(const json::object& waits, std::optional<std::size_t> room) {
   Table table({{"SITE"},
                {"SHAPE"},
+               {"BY"},
                {"TOLD", Side::Right},
                {"BY 50 %", Side::Right},
                {"BY 90 %", Side::Right},
@@ -95,16 +97,20 @@ std::string waits_score_text(const json::object& waits, std::optional<std::size_
                {"WITHIN 3X", Side::Right}});
   if (const json::array* shapes = array_at(waits, "shapes")) {
     for (const json::value& each : *shapes) {
-      const json::object* score = object_at(each.as_object(), "score");
-      if (!score) continue;
-      table.add({text_at(each.as_object(), "site"), text_at(each.as_object(), "shape"),
-                 text_at(*score, "waits"), percent_at(*score, "by_50"), percent_at(*score, "by_90"),
-                 two_places(number_at(*score, "log_mse")), percent_at(*score, "within_2x"),
-                 percent_at(*score, "within_3x")});
+      const json::array* told = array_at(each.as_object(), "told");
+      if (!told) continue;
+      for (const json::value& one : *told) {
+        const json::object& score = one.as_object();
+        table.add({text_at(each.as_object(), "site"), text_at(each.as_object(), "shape"),
+                   text_at(score, "by"), text_at(score, "waits"), percent_at(score, "by_50"),
+                   percent_at(score, "by_90"),
+                   score.contains("log_mse") ? two_places(number_at(score, "log_mse")) : "",
+                   percent_at(score, "within_2x"), percent_at(score, "within_3x")});
+      }
     }
   }
   if (table.empty())
-    return "no bound has been told yet: ten allocations of a shape must have waited\n";
+    return "since the engine's start no allocation has started of which it had been told when\n";
   return table.text(room);
 }
 

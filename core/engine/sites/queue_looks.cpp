@@ -51,6 +51,7 @@ void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
     if (at == event.shapes.end()) continue;
     shape.foreseen = {event.looked, at->second.waits, at->second.by_limits};
     shape.blind = at->second.blind;
+    shape.closed_at = at->second.is_closed ? std::optional(event.looked) : std::nullopt;
     shape.learned = {event.looked, at->second.learned};
     shape.learned_from = event.model_waits;
   }
@@ -61,10 +62,10 @@ void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
   state.look.model_trouble = event.model_trouble;
   // One that was asked for before anything was learned.
   for (auto& [id, entry] : book_.allocations_) {
-    if (entry.facts.site != event.site || entry.facts.state != AllocationState::Queued ||
-        !entry.learned.waits.empty())
-      continue;
-    if (const ShapeState* shape = book_.shape_state(entry.facts)) entry.learned = shape->learned;
+    if (entry.facts.site != event.site || entry.facts.state != AllocationState::Queued) continue;
+    const ShapeState* shape = book_.shape_state(entry.facts);
+    if (shape && entry.learned.waits.empty()) entry.learned = shape->learned;
+    book_.note_told(entry, now);
   }
 }
 

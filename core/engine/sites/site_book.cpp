@@ -2,6 +2,7 @@
 #include "engine/sites/site_book.hpp"
 
 #include "engine/sites/made_shapes.hpp"
+#include "engine/sites/site_outlook.hpp"
 #include "model/check.hpp"
 #include "model/choices.hpp"
 #include "model/quantities.hpp"
@@ -183,6 +184,7 @@ void SiteBook::accepted(const AllocationAccepted& event, Time now) {
   found->seen_at = now;
   save(*found);
   if (ShapeState* shape = shape_state(found->facts)) shape->proven = true;
+  note_told(*found, now);
   poll_soon(found->facts.site, now + kImpatientPoll);
   if (!found->facts.cancel_asked) return;
   // The first cancel was too early for a batch system that did not have it yet.
@@ -309,12 +311,26 @@ std::optional<Duration> ForeseenStart::quantile(double q) const {
 }
 
 bool is_fresh(const ForeseenStart& start, Time now) {
-  return !start.waits.empty() && now - start.looked <= kLookIsOld;
+  return !start.waits.empty() && is_recent(start.looked, now);
+}
+
+bool is_recent(Time looked, Time now) {
+  return now - looked <= kLookIsOld;
 }
 
 void ShapeState::learn_wait(Duration wait, Time now) {
   provision::learn_wait(waits, wait, now);
   wait_history.add(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
+}
+
+/// Whoever asks now when it starts is told so.
+void SiteBook::note_told(AllocationEntry& entry, Time now) const {
+  if (entry.told || entry.may_run_already) return;
+  const auto bound = SiteOutlook(*this, now).start_bound(entry);
+  if (!bound) return;
+  const Time asked = entry.facts.opened;
+  entry.told = ToldStart{.by = bound->by, .half = std::nullopt, .most = bound->most - asked};
+  if (bound->half) entry.told->half = *bound->half - asked;
 }
 
 /// The batch system or one of its pilots says that it runs.
@@ -326,6 +342,15 @@ void SiteBook::runs(AllocationEntry& entry, Time now) {
   // When one began that has not been seen to wait nobody knows.
   if (!shape || entry.may_run_already) return;
   shape->learn_wait(now - facts.opened, now);
+  if (entry.told) {
+    const auto in_seconds = [](Duration time) {
+      return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+    };
+    std::optional<foresight::Seconds> half;
+    if (entry.told->half) half = in_seconds(*entry.told->half);
+    shape->told[entry.told->by].add(half, in_seconds(entry.told->most + kToBeSeen),
+                                    in_seconds(now - facts.opened));
+  }
   if (entry.told_most) shape->looks_held.add(now - facts.opened <= *entry.told_most + kToBeSeen);
   if (const auto most = entry.learned.quantile(ShapeState::kNine))
     shape->model_held.add(now - entry.learned.looked <= *most + kToBeSeen);

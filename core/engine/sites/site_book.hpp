@@ -48,6 +48,23 @@ struct ForeseenStart {
 };
 
 bool is_fresh(const ForeseenStart& start, Time now);
+/// What was looked at then is not old yet.
+bool is_recent(Time looked, Time now);
+
+struct StartBound {
+  enum class By { Queue, Model, Waits };
+  std::optional<Time> half{};  ///< as probable to be later as not; nothing: nobody can tell
+  Time most{};                 ///< nine in ten are no later
+  By by{By::Queue};            ///< what says so
+  std::size_t from{0};         ///< waits that it has learned from; 0 of the queue as it is
+};
+
+/// What was said first of when one would start, in waits since it was asked for.
+struct ToldStart {
+  StartBound::By by{StartBound::By::Queue};
+  std::optional<Duration> half{};
+  Duration most{};
+};
 
 struct ShapeState {
   Shape shape;
@@ -58,9 +75,12 @@ struct ShapeState {
   ForeseenStart foreseen;                 ///< of one that is asked for then
   foresight::Coverage looks_held{kNine};  ///< whether nine in ten were no later than foreseen
   std::string blind;                      ///< why the queue says nothing of it; empty: it does
+  std::optional<Time> closed_at;          ///< then the last look showed that nothing starts there
   ForeseenStart learned;                  ///< the same by a model of the site's past
   std::size_t learned_from{0};            ///< waits of its site
   foresight::Coverage model_held{kNine};
+  /// How good that was which was told of allocations that have started since.
+  std::map<StartBound::By, foresight::WaitScore> told;
   std::optional<Keep> keep;
   bool was_kept{false};  ///< by this engine
   Time keep_counted{};   ///< up to when
@@ -124,6 +144,7 @@ struct AllocationEntry {
   std::set<std::uint32_t> let_go{};     ///< ranks of pilots that held nothing and were told to end
   ForeseenStart foreseen{};             ///< while it waits
   ForeseenStart learned{};              ///< by a model, when it was asked for
+  std::optional<ToldStart> told{};
   std::optional<Duration> told_most{};  ///< nine in ten wait no longer, as it was foreseen when it
                                         ///< was asked for
   bool may_run_already{false};          ///< since before this engine's start
@@ -210,6 +231,7 @@ class SiteBook {
   AllocationId draw_name();
   void save(const AllocationEntry& entry);
   void runs(AllocationEntry& entry, Time now);
+  void note_told(AllocationEntry& entry, Time now) const;
   void poll_soon(const std::string& site, Time at);
   void back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now);
   void pause_after_cancel(ShapeState& shape, const AllocationEntry& entry, const std::string& text,

@@ -21,9 +21,24 @@ constexpr double kHalf = 0.5, kMost = 0.9;
 // Until one that has started is seen to.
 constexpr Duration kSeenWithin = 30s;
 
-StartBound bound_of(const ForeseenStart& start) {
-  StartBound bound{.half = std::nullopt, .most = start.looked + *start.quantile(kMost)};
-  if (!start.by_limits) bound.half = start.looked + *start.quantile(kHalf);
+/// Of what may still come: that which was to have started says nothing any more.
+ForeseenStart still_to_come(const ForeseenStart& start, Time now) {
+  ForeseenStart left{.looked = start.looked, .waits = {}, .by_limits = start.by_limits};
+  for (const Duration wait : start.waits)
+    if (start.looked + wait >= now) left.waits.push_back(wait);
+  return left;
+}
+
+/// Nothing where it was to have started long ago.
+std::optional<StartBound> bound_of(const ForeseenStart& start, Time now) {
+  const ForeseenStart left = still_to_come(start, now);
+  if (left.waits.empty() && now - (start.looked + start.waits.back()) > kSeenWithin)
+    return std::nullopt;
+  StartBound bound{.half = std::nullopt, .most = now};
+  if (const auto most = left.quantile(kMost)) bound.most = left.looked + *most;
+  if (start.by_limits) return bound;
+  const auto half = left.quantile(kHalf);
+  bound.half = half ? left.looked + *half : now;
   return bound;
 }
 
@@ -65,9 +80,7 @@ std::optional<Duration> SiteOutlook::expected_wait(const SiteState& site,
 std::optional<StartBound> SiteOutlook::learned_bound(const ShapeState& shape,
                                                      const ForeseenStart& start) const {
   if (!shape.model_held.is_right()) return std::nullopt;
-  ForeseenStart left{.looked = start.looked, .waits = {}};
-  for (const Duration wait : start.waits)
-    if (start.looked + wait >= now_) left.waits.push_back(wait);
+  const ForeseenStart left = still_to_come(start, now_);
   // A twentieth of what may come is no bound for nine in ten.
   if (left.waits.size() < 2) return std::nullopt;
   return StartBound{.half = left.looked + *left.quantile(kHalf),
@@ -90,9 +103,14 @@ bool SiteOutlook::sees_queue(const ShapeState& shape, const ForeseenStart& start
       });
 }
 
+bool SiteOutlook::starts_nothing(const ShapeState& shape) const {
+  return shape.closed_at && is_recent(*shape.closed_at, now_);
+}
+
 std::optional<Duration> SiteOutlook::expected_start(const AllocationEntry& entry) const {
   const ShapeState* shape = book_.shape_state(entry.facts);
-  if (!shape || entry.facts.state != AllocationState::Queued) return std::nullopt;
+  if (!shape || entry.facts.state != AllocationState::Queued || starts_nothing(*shape))
+    return std::nullopt;
   const auto whole = provision::expected_wait(shape->waits, std::nullopt, now_);
   if (!whole) return std::nullopt;
   return *whole - (now_ - entry.facts.opened);
@@ -102,10 +120,11 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
   const ShapeState* shape = book_.shape_state(entry.facts);
   if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
     return std::nullopt;
-  const bool sees = sees_queue(*shape, entry.foreseen);
-  if (sees && !entry.foreseen.by_limits) return bound_of(entry.foreseen);
+  if (starts_nothing(*shape)) return std::nullopt;
+  const auto seen = sees_queue(*shape, entry.foreseen) ? bound_of(entry.foreseen, now_) : std::nullopt;
+  if (seen && seen->half) return seen;
   if (const auto learned = learned_bound(*shape, entry.learned)) return learned;
-  if (sees) return bound_of(entry.foreseen);
+  if (seen) return seen;
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
   const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
   if (!bound) return std::nullopt;
@@ -115,11 +134,12 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
 }
 
 std::optional<StartBound> SiteOutlook::next_start(const ShapeState& shape) const {
-  const bool sees = sees_queue(shape, shape.foreseen);
-  if (sees && !shape.foreseen.by_limits) return bound_of(shape.foreseen);
+  if (starts_nothing(shape)) return std::nullopt;
+  const auto seen = sees_queue(shape, shape.foreseen) ? bound_of(shape.foreseen, now_) : std::nullopt;
+  if (seen && seen->half) return seen;
   if (is_fresh(shape.learned, now_))
     if (const auto learned = learned_bound(shape, shape.learned)) return learned;
-  if (sees) return bound_of(shape.foreseen);
+  if (seen) return seen;
   const auto bound = shape.wait_history.bound();
   if (!bound) return std::nullopt;
   return StartBound{now_ + std::chrono::seconds(bound->half),

@@ -10,20 +10,14 @@
 
 namespace hpcbatch {
 
-struct StartBound {
-  enum class By { Queue, Model, Waits };
-  std::optional<Time> half{};  ///< as probable to be later as not; nothing: nobody can tell
-  Time most{};                 ///< nine in ten are no later
-  By by{By::Queue};            ///< what says so
-  std::size_t from{0};         ///< waits that it has learned from; 0 of the queue as it is
-};
-
 class SiteOutlook {
  public:
   SiteOutlook(const SiteBook& book, Time now) : book_(book), now_(now) {}
 
   /// Whether an allocation that is not there yet can be counted on to come.
   bool is_on_its_way(const AllocationEntry& entry) const;
+  /// The last look at the queue showed that nothing starts there at present (`ShapeState::blind`).
+  bool starts_nothing(const ShapeState& shape) const;
   /// How long an allocation that is asked for now waits; nothing where nothing is known.
   std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape) const;
   /// Until one that is queued runs; negative: it should run already.

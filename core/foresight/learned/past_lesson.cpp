@@ -9,7 +9,6 @@ namespace {
 /// One that came at `came` and whose fate is told later.
 struct Fate {
   PresentJob job;
-  double gpus{0};
   Seconds came{0};
   std::optional<Seconds> started, ended;
 };
@@ -27,10 +26,10 @@ std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions
     Fate fate{{partitions.of(job.partition),
                users.of(job.user),
                job.cpus,
+               job.gpus,
                job.limit.count(),
                job.submitted.count(),
                {}},
-              job.gpus,
               came,
               known(job.started),
               known(job.ended)};
@@ -86,7 +85,7 @@ PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds 
     const Fate& fate = fates[at];
     if (at >= begin && (at - begin) % every == 0) {
       const PresentJob& job = fate.job;
-      const auto row = queue_features({job.partition, job.user, job.cpus, fate.gpus, job.limit},
+      const auto row = queue_features({job.partition, job.user, job.cpus, job.gpus, job.limit},
                                       present_at(active, fate.came), fate.came);
       lesson.inputs.values.insert(lesson.inputs.values.end(), row.begin(), row.end());
       lesson.waits.push_back(wait_of(fate, now));

@@ -24,24 +24,27 @@ float as_input(double value) {
 
 /// Sums over those that wait or run in some part of the cluster.
 struct Load {
-  double waiting{0}, waiting_cpus{0}, waiting_hours{0};
-  double running{0}, running_cpus{0}, running_hours{0};
+  double waiting{0}, waiting_cpus{0}, waiting_hours{0}, waiting_gpus{0};
+  double running{0}, running_cpus{0}, running_hours{0}, running_gpus{0};
 
   void add(const PresentJob& job, Seconds now) {
     if (job.started) {
       const Seconds left = std::max<Seconds>(job.limit - (now - *job.started), 0);
       running += 1;
       running_cpus += job.cpus;
+      running_gpus += job.gpus;
       running_hours += job.cpus * hours(left);
     } else {
       waiting += 1;
       waiting_cpus += job.cpus;
+      waiting_gpus += job.gpus;
       waiting_hours += job.cpus * hours(job.limit);
     }
   }
   void append_to(std::vector<float>& row) const {
     for (const double value :
-         {waiting, waiting_cpus, waiting_hours, running, running_cpus, running_hours})
+         {waiting, waiting_cpus, waiting_hours, waiting_gpus, running, running_cpus, running_hours,
+          running_gpus})
       row.push_back(as_input(value));
   }
 };
@@ -97,8 +100,8 @@ std::vector<std::string> queue_feature_names() {
   std::vector<std::string> names = {"partition", "cpus", "gpus",   "limit_hours",
                                     "cpu_hours", "hour", "weekday"};
   for (const std::string part : {"partition", "cluster", "user"})
-    for (const char* what : {"_waiting", "_waiting_cpus", "_waiting_hours", "_running",
-                             "_running_cpus", "_running_hours"})
+    for (const char* what : {"_waiting", "_waiting_cpus", "_waiting_hours", "_waiting_gpus",
+                             "_running", "_running_cpus", "_running_hours", "_running_gpus"})
       names.push_back(part + what);
   for (const std::string part : {"near", "alike"})
     for (const char* what : {"_waiting", "_oldest", "_began", "_median"})
@@ -134,8 +137,8 @@ std::vector<float> queue_features(const AskedJob& asked, const std::vector<Prese
   return row;
 }
 
-std::vector<PresentJob> present_in(const WatchedQueue& queue, Numbers& partitions, Numbers& users,
-                                   Seconds now) {
+std::vector<PresentJob> present_in(const WatchedQueue& queue, const WatchedRoom& room,
+                                   Numbers& partitions, Numbers& users, Seconds now) {
   std::vector<PresentJob> present;
   for (const WatchedJob& seen : queue.jobs) {
     if (seen.partitions.empty() || (!seen.runs && !seen.may_start && !seen.at_limit)) continue;
@@ -143,6 +146,8 @@ std::vector<PresentJob> present_in(const WatchedQueue& queue, Numbers& partition
                    .user = users.of(seen.user),
                    .cpus = seen.cpus,
                    .limit = seen.limit.count()};
+    if (const auto its = room.jobs.find(seen.number); its != room.jobs.end())
+      for (const auto& [kind, count] : its->second.gpus) job.gpus += count;
     if (seen.age.count() >= 0) job.submitted = now - seen.age.count();
     if (seen.runs) job.started = now - seen.elapsed.count();
     present.push_back(job);

@@ -6,6 +6,7 @@
 
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 
 #include <cstdint>
 #include <map>
@@ -31,6 +32,7 @@ class Numbers {
 struct PresentJob {
   std::uint32_t partition{0}, user{0};
   double cpus{1};
+  double gpus{0};
   Seconds limit{0};
   std::optional<Seconds> submitted;  ///< nothing: not told
   std::optional<Seconds> started;    ///< nothing: it waits
@@ -50,8 +52,9 @@ std::vector<std::string> queue_feature_names();
 std::vector<float> queue_features(const AskedJob& asked, const std::vector<PresentJob>& present,
                                   Seconds now);
 
-/// Of a look at `now`; what is held, or waits for another or a date, is left out.
-std::vector<PresentJob> present_in(const WatchedQueue& queue, Numbers& partitions, Numbers& users,
-                                   Seconds now);
+/// Of a look at `now`; what is held, or waits for another or a date, is left out.  `room`: what each
+/// has, where that was told.
+std::vector<PresentJob> present_in(const WatchedQueue& queue, const WatchedRoom& room,
+                                   Numbers& partitions, Numbers& users, Seconds now);
 
 }  // namespace hpcbatch::foresight

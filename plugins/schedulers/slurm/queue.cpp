@@ -1,6 +1,7 @@
 #include "queue.hpp"
 
 #include "listing.hpp"
+#include "room.hpp"
 #include "states.hpp"
 #include "submission.hpp"
 #include "words.hpp"
@@ -20,15 +21,16 @@ namespace {
 /// for what starts within days.  Names are asked for of this user's own alone: what others call
 /// theirs is none of our business, and a name may hold lines of any kind (squeue(1)).  All else here
 /// is SLURM's own word.
-constexpr const char* kQueue = R"sh(
+constexpr const char* kShown = R"sh(
 own=$(SQUEUE_FORMAT="$mark%A$mark%j$mark" squeue --me --all --local --noheader --states=pending,running,suspended,completing,configuring) || exit
-nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N') || exit
+nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N|%a') || exit
 export SLURM_TIME_FORMAT=%s
 now=$(date +%s)
 runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%V') || exit
 printf 'hbmark %s\n%s\n%send\n' "$mark" "$own" "$mark"
 printf '%s\n' "hbnow|$now" "$nodes" "$runs"
-{
+)sh";
+constexpr const char* kWaiting = R"sh({
   squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%V|%r' || echo hbfailed
 } | head -n 5000
 echo hbend
@@ -114,7 +116,9 @@ WatchedJob job_of(const std::vector<std::string>& parts, const Names& names) {
 }  // namespace
 
 CommandLine list_queue() {
-  return {.argv = {"sh", "-c", std::string(kChooseMark) + kQueue}, .environment = {}, .input = {}};
+  return {.argv = {"sh", "-c", std::string(kChooseMark) + kShown + kRoomLines + kWaiting},
+          .environment = {},
+          .input = {}};
 }
 
 Result<WatchedQueue> read_queue(const CommandOutput& output) {
@@ -138,7 +142,7 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
     const auto parts = split(line, '|');
     if (parts[0] == "hbnow" && parts.size() == 2) {
       now = read_moment(parts[1]);
-    } else if (parts[0] == "hbpart" && parts.size() == 4) {
+    } else if (parts[0] == "hbpart" && parts.size() >= 4) {
       add_partition(parts, places, lists, queue.partitions);
     } else if (parts[0] == "hbrun" && parts.size() == 9) {
       WatchedJob job = job_of(parts, names);

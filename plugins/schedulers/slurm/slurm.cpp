@@ -3,6 +3,7 @@
 #include "history.hpp"
 #include "listing.hpp"
 #include "queue.hpp"
+#include "room.hpp"
 #include "submission.hpp"
 #include "survey.hpp"
 
@@ -11,6 +12,7 @@
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
@@ -32,6 +34,7 @@ class Slurm final : public Scheduler,
                     public SubmitTrial,
                     public NodeAvoider,
                     public QueueWatcher,
+                    public RoomWatcher,
                     public QueueHistory,
                     public Choices {
  public:
@@ -84,6 +87,9 @@ class Slurm final : public Scheduler,
   CommandLine watch_queue() const override { return slurm::list_queue(); }
   Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
     return slurm::read_queue(output);
+  }
+  WatchedRoom read_room(const CommandOutput& output) const override {
+    return slurm::read_room(output);
   }
   CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const override {
     return slurm::list_past(from, until);

@@ -32,24 +32,11 @@ unsigned long leading_number(const std::string& text) {
   return number;
 }
 
-/// "gpu:a100:2(S:0-1),gpu:1,other:4": the gpus by kind.
+/// Of nodes that differ the most.
 void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpus) {
-  std::string plain;
-  int depth = 0;
-  for (const char c : gres) {
-    if (c == '(') ++depth;
-    if (depth == 0) plain += c;
-    if (c == ')') --depth;
-  }
-  std::istringstream items(plain);
-  for (std::string item; std::getline(items, item, ',');) {
-    if (!item.starts_with("gpu:")) continue;
-    item.erase(0, 4);
-    const auto colon = item.rfind(':');
-    const std::string kind = colon == std::string::npos ? "" : item.substr(0, colon);
-    const std::string count = colon == std::string::npos ? item : item.substr(colon + 1);
+  for (const auto& [kind, count] : gpus_in_gres(gres)) {
     auto& most = gpus[kind];
-    most = std::max(most, static_cast<std::uint32_t>(leading_number(count)));
+    most = std::max(most, static_cast<std::uint32_t>(std::min(count, 1e6)));
   }
 }
 

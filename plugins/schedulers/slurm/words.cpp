@@ -61,6 +61,36 @@ std::vector<std::string> split(std::string_view text, char by) {
   }
 }
 
+double amount_in(std::string_view text, double plain) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !(value >= 0 && value < 1e15)) return 0;
+  constexpr std::string_view kUnits = "KMGTP";
+  const auto unit = end == text.data() + text.size() ? std::string_view::npos : kUnits.find(*end);
+  if (unit == std::string_view::npos) return value * plain;
+  for (std::size_t i = 0; i <= unit; ++i) value *= 1024;
+  return value;
+}
+
+std::map<std::string, double> gpus_in_gres(std::string_view gres) {
+  std::map<std::string, double> gpus;
+  std::string plain;
+  int depth = 0;
+  for (const char c : gres) {
+    if (c == '(') ++depth;
+    if (depth == 0) plain += c;
+    if (c == ')' && depth > 0) --depth;
+  }
+  for (const std::string& item : split(plain, ',')) {
+    auto parts = split(item, ':');
+    if (!parts.empty() && parts[0] == "gres") parts.erase(parts.begin());
+    if (parts.empty() || parts[0] != "gpu") continue;
+    const double count = parts.size() > 1 ? amount_in(parts.back(), 1) : 1;
+    gpus[parts.size() > 2 ? parts[1] : ""] += count;
+  }
+  return gpus;
+}
+
 std::optional<std::chrono::seconds> read_moment(std::string_view text) {
   // Beyond it sums would overflow.
   constexpr std::int64_t kLast = 1'000'000'000'000;

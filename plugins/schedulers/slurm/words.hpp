@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,5 +39,12 @@ std::vector<std::string> split(std::string_view text, char by);
 /// Seconds since 1970, which SLURM_TIME_FORMAT=%s asks for; nothing for "Unknown", "None" and the
 /// words of versions that know nothing of that.
 std::optional<std::chrono::seconds> read_moment(std::string_view text);
+
+/// 4, 1.50G, 2000M: of a size in bytes, of a count itself; one without a unit is `plain` times it.  0
+/// where it is none.
+double amount_in(std::string_view text, double plain);
+/// The GPUs by kind ("" where none is told) of "gpu:a100:2(S:0-1),gpu:1(IDX:0),nic:1", with "gres:"
+/// before what a job asks for.
+std::map<std::string, double> gpus_in_gres(std::string_view gres);
 
 }  // namespace hpcbatch::slurm
