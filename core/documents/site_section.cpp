@@ -65,7 +65,8 @@ void read_gpus(const View& view, Resources& capacity) {
     if (kind.name() == kGpuWithoutKind)
       kind.fail(
           "'gpu' is the kind of GPUs to which the batch system gives none, and cannot stand beside "
-          "others: no batch job may ask for GPUs with and without a kind; make it a shape of its own");
+          "others: no batch job may ask for GPUs with and without a kind; make it a shape of its "
+          "own");
   }
 }
 
@@ -285,6 +286,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto mode = map.find("estimate"))
     site.estimate = *parse_estimate_mode(mode->one_of({"off", "advise", "use"}));
   if (const auto look = map.find("look_at_queue")) site.look_at_queue = look->boolean();
+  if (const auto retrain = map.find("retrain_waits")) site.retrains = retrain->boolean();
   if (const auto memory = map.find("ask_memory")) site.asks_for_memory = memory->boolean();
   if (const auto cost = map.find("waiting_cost")) site.waiting_cost = cost->number(0, kMostCost);
   if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);

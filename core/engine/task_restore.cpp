@@ -53,8 +53,7 @@ void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
         continue;
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
       // again, so it can be.
-      if (longest)
-        note_longest(history, *longest);
+      if (longest) note_longest(history, *longest);
       set_apart(array, index);
     }
   }

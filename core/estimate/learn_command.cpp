@@ -143,6 +143,7 @@ json::object found_json(const Asked& asked, const foresight::WaitModelFacts& fac
           {"waits", facts.waits},
           {"from", facts.from},
           {"until", facts.until},
+          {"half_life_days", facts.half_life / foresight::kDay},
           {"mean_square", facts.mean_square},
           {"mean_square_medians", facts.mean_square_medians}};
 }
@@ -174,10 +175,12 @@ int learn_waits(const PluginHost& plugins, const json::value& value,
   else
     print(fmt::format(
         "{} waits at {} taught a model: on the newest fifth, which it had not seen, its squared\n"
-        "error of logarithms is {:.3f}, where medians of the like have {:.3f}. The engine uses it\n"
+        "error of logarithms is {:.3f}, where medians of the like have {:.3f}. Waits that are {}\n"
+        "days old count half, which did best here. The engine uses it\n"
         "from its next look at the queue on, where what the queue shows does not suffice\n"
         "(hpcbatch waits).\n",
-        facts.waits, asked.site, facts.mean_square, facts.mean_square_medians));
+        facts.waits, asked.site, facts.mean_square, facts.mean_square_medians,
+        facts.half_life / foresight::kDay));
   return kExitDone;
 }
 

@@ -7,6 +7,7 @@
 #include "foresight/learned/wait_errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -21,6 +22,8 @@ constexpr std::size_t kMostRows = 40'000;
 constexpr std::size_t kFewestRows = 200;
 /// Of the waits, what a model is judged on: the newest.
 constexpr double kJudged = 0.2;
+/// How fast the old is forgotten differs from site to site: what does best on the fifth before that.
+constexpr std::array<Seconds, 3> kHalfLives{10 * kDay, 30 * kDay, 60 * kDay};
 constexpr std::size_t kSpread = 20;
 
 double median_of(std::vector<double> values) {
@@ -53,13 +56,15 @@ class PastMedians {
   double of_all_{0};
 };
 
-/// The rows that came from `cut` on.
-FeatureTable inputs_from(const PastLesson& lesson, std::size_t first) {
+/// The rows from `first` on, before `end`.
+FeatureTable inputs_of(const PastLesson& lesson, std::size_t first, std::size_t end) {
   FeatureTable table;
   table.features = lesson.inputs.features;
-  const auto begin = lesson.inputs.values.begin() +
-                     static_cast<std::ptrdiff_t>(first * lesson.inputs.features.size());
-  table.values.assign(begin, lesson.inputs.values.end());
+  const auto row = [&](std::size_t at) {
+    return lesson.inputs.values.begin() +
+           static_cast<std::ptrdiff_t>(at * lesson.inputs.features.size());
+  };
+  table.values.assign(row(first), row(end));
   return table;
 }
 
@@ -87,11 +92,43 @@ Result<std::vector<double>> learned(const Teacher& teacher, const TrainingTable&
   return (*model)->predict(asked);
 }
 
+/// Of those that had started from row `first` on, before `end`, where what came before is forgotten so
+/// fast.
+Result<double> error_with(Seconds half_life, const PastLesson& lesson, std::size_t first,
+                          std::size_t end, const Teacher& teacher) {
+  const auto told = learned(teacher, known_by(lesson, lesson.waits[first].asked, half_life),
+                            inputs_of(lesson, first, end));
+  if (!told) return told.error();
+  std::vector<double> of_started;
+  std::vector<Seconds> waited;
+  for (std::size_t at = 0; at < std::min(told->size(), end - first); ++at) {
+    if (!lesson.waits[first + at].has_started) continue;
+    of_started.push_back((*told)[at]);
+    waited.push_back(lesson.waits[first + at].waited);
+  }
+  return errors_of(of_started, waited).mean_square;
+}
+
+Result<Seconds> best_half_life(const PastLesson& lesson, std::size_t end, const Teacher& teacher) {
+  const auto first = static_cast<std::size_t>(static_cast<double>(end) * (1 - kJudged));
+  Seconds best = kHalfLives.front();
+  std::optional<double> least;
+  for (const Seconds half_life : kHalfLives) {
+    const auto error = error_with(half_life, lesson, first, end, teacher);
+    if (!error) return error.error();
+    if (least && *error >= *least) continue;
+    least = *error;
+    best = half_life;
+  }
+  return best;
+}
+
 /// How it does on what came from row `first` on, which it has not seen; or what speaks against it.
 Result<void> judge(WaitModelFacts& facts, const PastLesson& lesson, std::size_t first,
                    const Teacher& teacher) {
   const Seconds cut = lesson.waits[first].asked;
-  const auto told = learned(teacher, known_by(lesson, cut, kHalfLife), inputs_from(lesson, first));
+  const auto told = learned(teacher, known_by(lesson, cut, facts.half_life),
+                            inputs_of(lesson, first, lesson.waits.size()));
   if (!told) return told.error();
   if (told->size() != lesson.waits.size() - first)
     return Error{Error::Kind::Rejected, teacher.name + " did not tell all waits that it was asked"};
@@ -131,8 +168,11 @@ Result<WaitModelFile> learn_site(const std::vector<PastJob>& jobs, Seconds since
                        .from = lesson.waits.front().asked,
                        .until = lesson.waits.back().asked};
   const auto first = static_cast<std::size_t>(static_cast<double>(rows) * (1 - kJudged));
+  const auto half_life = best_half_life(lesson, first, teacher);
+  if (!half_life) return half_life.error();
+  facts.half_life = *half_life;
   if (const auto good = judge(facts, lesson, first, teacher); !good) return good.error();
-  auto model = teacher.train(known_by(lesson, now + 1, kHalfLife));
+  auto model = teacher.train(known_by(lesson, now + 1, facts.half_life));
   if (!model) return model.error();
   return WaitModelFile{std::move(facts), std::move(*model)};
 }

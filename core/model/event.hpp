@@ -268,11 +268,12 @@ struct StagedIn {
 
 struct TimePassed {};
 
-using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, ResumeAsked,
-                           StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
-                           AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven,
-                           ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted,
-                           AllocationRefused, SitePolled, SitePollFailed, QueueForeseen, OutboxRead,
-                           StagedIn, OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
+using Event =
+    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, ResumeAsked,
+                 StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
+                 AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven, ServicesWarm,
+                 LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused, SitePolled,
+                 SitePollFailed, QueueForeseen, OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen,
+                 GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

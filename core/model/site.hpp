@@ -83,6 +83,7 @@ struct Site {
   double waiting_cost{19}, idle_cost{1};
   EstimateMode estimate{EstimateMode::Off};  ///< where a submit says nothing
   bool look_at_queue{true};                  ///< once a minute, where somebody waits for a start
+  bool retrains{true};                       ///< its model of waits, where there is one
   Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends
   Duration poll_every{std::chrono::seconds{15}};
   Duration settle_after{

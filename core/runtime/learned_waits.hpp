@@ -33,6 +33,10 @@ class LearnedWaits {
            foresight::Seconds now);
   /// Of an allocation that is asked for then; none where there is no model.
   std::vector<foresight::Seconds> waits(const Asked& asked);
+  /// Of the model; all nought where there is none.
+  foresight::WaitModelFacts facts() const {
+    return model_ ? model_->facts() : foresight::WaitModelFacts{};
+  }
   std::size_t learned_from() const { return model_ ? model_->facts().waits : 0; }
   /// One sentence where there is a file that cannot be used, or a model that has no answer.
   const std::string& trouble() const { return trouble_; }

@@ -57,15 +57,16 @@ LearnedWaits::Asked asked_by(const Shape& shape) {
 }  // namespace
 
 QueueWatching::QueueWatching(asio::io_context& loop, const PluginHost& plugins, std::string home)
-    : plugins_(plugins), home_(std::move(home)), lane_(loop, kLongestPlay, [this] {
+    : plugins_(plugins), home_(std::move(home)), renewal_(home_), lane_(loop, kLongestPlay, [this] {
         // What hangs may still use them.
         watches_.clear();
         return true;
       }) {}
 
 void QueueWatching::look(SiteClient& site, Ours ours, Time now, Answer answer) {
-  Question question{site.site().name, site.site().shapes, std::move(ours), now,
-                    site.site().asks_for_memory};
+  Question question{
+      site.site().name,    site.site().shapes, std::move(ours), now, site.site().asks_for_memory,
+      site.site().retrains};
   std::erase_if(question.shapes, [](const Shape& shape) { return shape.walltime == Duration{}; });
   site.look_at_queue([this, question = std::move(question), answer = std::move(answer)](
                          Result<std::optional<SiteClient::QueueSeen>> seen) mutable {
@@ -81,14 +82,16 @@ void QueueWatching::look(SiteClient& site, Ours ours, Time now, Answer answer) {
 void QueueWatching::foresee(Question question, SiteClient::QueueSeen seen, Answer answer) {
   auto& watch = watches_[question.site];
   if (!watch)
-    watch = std::make_shared<Watch>(
-        Watch{{},
-              LearnedWaits(plugins_, wait_model_path(home_, question.site)),
-              RunTimesFile(run_times_path(home_, question.site))});
+    watch =
+        std::make_shared<Watch>(Watch{{},
+                                      LearnedWaits(plugins_, wait_model_path(home_, question.site)),
+                                      RunTimesFile(run_times_path(home_, question.site))});
   auto foreseen = std::make_shared<QueueForeseen>();
   foreseen->site = question.site;
   foreseen->looked = question.now;
-  auto work = [watch, foreseen, question = std::move(question),
+  auto learned = std::make_shared<foresight::WaitModelFacts>();
+  const bool retrains = question.retrains;
+  auto work = [watch, foreseen, learned, question = std::move(question),
                seen = std::move(seen)](const Deadline& deadline) {
     be_nice();
     const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
@@ -102,8 +105,8 @@ void QueueWatching::foresee(Question question, SiteClient::QueueSeen seen, Answe
         foreseen->trouble = kTooLong;
         return;
       }
-      const foresight::Foreseen found = watch->queue.foresee(
-          wanted_by(shape, question.asks_for_memory), question.ours.queued);
+      const foresight::Foreseen found =
+          watch->queue.foresee(wanted_by(shape, question.asks_for_memory), question.ours.queued);
       foreseen->shapes[shape.name] = {durations(found.next), found.by_limits, found.blind,
                                       durations(watch->learned.waits(asked_by(shape))),
                                       found.is_closed};
@@ -115,15 +118,14 @@ void QueueWatching::foresee(Question question, SiteClient::QueueSeen seen, Answe
       }
     }
     foreseen->model_trouble = watch->learned.trouble();
+    *learned = watch->learned.facts();
   };
   lane_.call(
       kLongestPlay, [work = std::move(work)]() -> CallLane::Work { return work; },
-      [foreseen, answer = std::move(answer)](bool given_up) {
-        if (given_up) {
-          answer({.site = foreseen->site, .trouble = kTooLong});
-        } else {
-          answer(*foreseen);
-        }
+      [this, foreseen, learned, retrains, answer = std::move(answer)](bool given_up) {
+        if (given_up) return answer({.site = foreseen->site, .trouble = kTooLong});
+        if (retrains) renewal_.consider(foreseen->site, *learned, foreseen->looked);
+        answer(*foreseen);
       });
 }
 

@@ -7,6 +7,7 @@
 #include "model/event.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/learned_waits.hpp"
+#include "runtime/model_renewal.hpp"
 #include "runtime/run_times_file.hpp"
 #include "sites/site_client.hpp"
 
@@ -40,6 +41,7 @@ class QueueWatching {
     Ours ours;
     Time now{};
     bool asks_for_memory{true};
+    bool retrains{true};
   };
   /// Of one site; used on the lane alone.
   struct Watch {
@@ -51,6 +53,7 @@ class QueueWatching {
 
   const PluginHost& plugins_;
   std::string home_;
+  ModelRenewal renewal_;
   std::map<std::string, std::shared_ptr<Watch>> watches_;
   CallLane lane_;
 };

@@ -84,18 +84,19 @@ std::string chain_table(const json::object& chain, double cpus_of_a_node) {
 }  // namespace
 
 std::string tables(const json::object& found) {
-  std::string text = fmt::format(
-      "{:.0f} jobs, {} to {}, {:.0f} {} at most in use{}\n", number_at(found, "jobs"),
-      day_at(found, "from"), day_at(found, "until"), number_at(found, "most_in_use"),
-      number_at(found, "cpus_of_a_node") > 0 ? "cpus of shared nodes" : "nodes",
-      number_at(found, "skipped") > 0
-          ? fmt::format("; {:.0f} lines skipped", number_at(found, "skipped"))
-          : "");
+  std::string text =
+      fmt::format("{:.0f} jobs, {} to {}, {:.0f} {} at most in use{}\n", number_at(found, "jobs"),
+                  day_at(found, "from"), day_at(found, "until"), number_at(found, "most_in_use"),
+                  number_at(found, "cpus_of_a_node") > 0 ? "cpus of shared nodes" : "nodes",
+                  number_at(found, "skipped") > 0
+                      ? fmt::format("; {:.0f} lines skipped", number_at(found, "skipped"))
+                      : "");
   for (const json::value& note : *array_at(found, "notes"))
     text += "note: " + std::string(note.as_string()) + "\n";
   text += whole_table(*object_at(found, "whole"));
   if (const json::array* episodes = array_at(found, "episodes")) {
-    for (const json::value& chain : *episodes) text += "\n" + chain_table(chain.as_object(), number_at(found, "cpus_of_a_node"));
+    for (const json::value& chain : *episodes)
+      text += "\n" + chain_table(chain.as_object(), number_at(found, "cpus_of_a_node"));
   }
   return text;
 }

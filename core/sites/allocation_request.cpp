@@ -39,8 +39,7 @@ AllocationRequest allocation_request(const Site& site, const Shape& shape, const
   for (const auto& [kind, amount] : shape.capacity.entries()) {
     if (kind.starts_with(kGpuPrefix)) {
       const std::string gpu = kind.substr(kGpuPrefix.size());
-      request.gpus[gpu == kGpuWithoutKind ? "" : gpu] =
-          static_cast<std::uint32_t>(amount.whole());
+      request.gpus[gpu == kGpuWithoutKind ? "" : gpu] = static_cast<std::uint32_t>(amount.whole());
     }
   }
   return request;

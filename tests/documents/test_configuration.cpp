@@ -77,10 +77,10 @@ TEST(Configuration, OptionsDoNotContradictShapes) {
       ", shapes: [{name: s, partition: p, cpus: 1, memory: 1G, walltime: 1h}]";
   EXPECT_EQ(told_of_cluster("options: [--time=2h]" + shapes),
             "c.yaml:2: '--time=2h' contradicts the shapes, which say it with 'walltime'");
-  for (const char* wrong : {"-t10", "-p long", "--partition=long", "--mem=4G", "-c, '4'", "-N1",
-                            "--job-name=x", "-o, /x", "--array=1-3", "--gres=gpu:2",
-                            "--gres, 'gpu:a100:1'", "'--gres=scratch:1,gpu:2'", "--gpus-per-task=1",
-                            "--gpus-per-node=2", "--cpus-per-gpu=4", "--ntasks-per-node=2"})
+  for (const char* wrong :
+       {"-t10", "-p long", "--partition=long", "--mem=4G", "-c, '4'", "-N1", "--job-name=x",
+        "-o, /x", "--array=1-3", "--gres=gpu:2", "--gres, 'gpu:a100:1'", "'--gres=scratch:1,gpu:2'",
+        "--gpus-per-task=1", "--gpus-per-node=2", "--cpus-per-gpu=4", "--ntasks-per-node=2"})
     EXPECT_NE(told_of_cluster("options: [" + std::string(wrong) + "]" + shapes), "") << wrong;
   for (const char* right : {"--account=abc", "--exclusive", "--mem-bind=local", "--time-min=10",
                             "--constraint=avx", "-A, lab", "--gres=scratch:10", "--nodelist=n1"})

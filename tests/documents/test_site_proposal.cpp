@@ -48,8 +48,8 @@ const NodeKind kA100{2, 64, 256 * kGiga, {{"a100", 4}}};
 TEST(SiteProposal, HasGpusOfNoKind) {
   Site asked = site();
   asked.asks_for_memory = false;
-  const Site back = read_back(propose_site(
-      asked, survey({partition("gpu", {NodeKind{2, 64, 256 * kGiga, {{"", 4}}}})})));
+  const Site back = read_back(
+      propose_site(asked, survey({partition("gpu", {NodeKind{2, 64, 256 * kGiga, {{"", 4}}}})})));
   ASSERT_EQ(back.shapes.size(), 1u);
   EXPECT_EQ(back.shapes[0].capacity.get("gpus/gpu"), Amount::of(4));
   EXPECT_FALSE(back.asks_for_memory);
@@ -170,9 +170,9 @@ TEST(SiteProposal, SaysWhatItLeavesOut) {
   closed.is_open = false;
   closed.why_closed = "drain";
   const SiteProposal proposal = propose_site(
-      site(),
-      survey({closed, partition("no name", {kPlain}), partition("unsized", {{1, 8, 1 << 20, {}}}),
-              partition("empty", {}), partition("cpu", {{1, 8, 64 * kGiga, {{"", 2}, {"a100", 1}}}})}));
+      site(), survey({closed, partition("no name", {kPlain}),
+                      partition("unsized", {{1, 8, 1 << 20, {}}}), partition("empty", {}),
+                      partition("cpu", {{1, 8, 64 * kGiga, {{"", 2}, {"a100", 1}}}})}));
   EXPECT_EQ(read_back(proposal).shapes.size(), 1u);
   EXPECT_THAT(proposal.notes, Contains(HasSubstr("partition old is left out: it is drain")));
   EXPECT_THAT(proposal.notes, Contains(HasSubstr("cannot be configured")));

@@ -120,7 +120,8 @@ TEST_F(ChoicesTest, WhatIsRefusedForGoodEndsTheTasksThatChoseItAndNobodyElses) {
   forget_what_was_asked();
   refuses("A", Refusal::Permanent, "Invalid account");
   for (const char* name : {"1.1", "1.20"})
-    expect_ended(name, Failure::NeverFits, "*here refuses account=nobody: Invalid account*resume here*");
+    expect_ended(name, Failure::NeverFits,
+                 "*here refuses account=nobody: Invalid account*resume here*");
   expect_state("2", TaskState::Held);
   expect_state("3", TaskState::Waiting);
   forget_what_was_asked();
@@ -139,7 +140,8 @@ TEST_F(ChoicesTest, ABatchJobThatCanNeverStartEndsThemToo) {
   accepts("A");
   batch("A", BatchState::NeverStarts, "InvalidQOS");
   after(16s);
-  expect_ended("1", Failure::NeverFits, "*refuses qos=short: batch job 100A could never start: InvalidQOS*");
+  expect_ended("1", Failure::NeverFits,
+               "*refuses qos=short: batch job 100A could never start: InvalidQOS*");
   forget_what_was_asked();
 }
 

@@ -5,9 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <queue>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch::estimate {
 namespace {
@@ -61,6 +66,62 @@ Teacher xgboost() {
           .config_yaml = "num_round: 60",
           .train = [estimator](const TrainingTable& table) { return estimator->train(table); },
           .load = [estimator](const std::string& bytes) { return estimator->load(bytes); }};
+}
+
+/// Told by the median of what it was taught, each as much as it weighs.
+class WeighedMedian final : public EstimatorModel {
+ public:
+  explicit WeighedMedian(double median) : median_(median) {}
+  Result<std::vector<double>> predict(const FeatureTable& asked) const override {
+    return std::vector<double>(asked.values.size() / asked.features.size(), median_);
+  }
+
+ private:
+  double median_;
+};
+
+TEST(LearnSite, HowFastTheOldIsForgottenIsChosenByWhatIsMeasured) {
+  // In the first sixty days nine in ten waits are long, then none is: who has forgotten half after
+  // ten days knows that soon, who takes thirty does not.
+  std::vector<PastJob> jobs;
+  for (int hour = 0; hour < 24 * 116; ++hour) {
+    const Seconds came = kNow - (24 * 116 - hour) * foresight::kHour;
+    const bool is_short = hour >= 24 * 60 || hour % 10 == 0;
+    const Seconds wait = is_short ? 60 : 5 * foresight::kHour;
+    jobs.push_back({.partition = "main",
+                    .user = "ann",
+                    .cpus = 1,
+                    .gpus = 0,
+                    .limit = std::chrono::hours{2},
+                    .submitted = std::chrono::seconds{came},
+                    .eligible = std::chrono::seconds{came},
+                    .started = std::chrono::seconds{came + wait},
+                    .ended = std::chrono::seconds{came + wait + 60}});
+  }
+  const Teacher teacher{
+      .name = "median",
+      .config_yaml = "",
+      .train = [](const TrainingTable& table) -> Result<std::string> {
+        std::vector<std::pair<double, double>> waits;
+        double all = 0;
+        for (std::size_t row = 0; row < table.waited.size(); ++row) {
+          waits.emplace_back(table.waited[row], table.weights[row]);
+          all += table.weights[row];
+        }
+        std::sort(waits.begin(), waits.end());
+        double sum = 0;
+        for (const auto& [wait, weight] : waits) {
+          sum += weight;
+          if (sum >= all / 2) return std::to_string(wait);
+        }
+        return std::string("0");
+      },
+      .load = [](const std::string& bytes) -> Result<std::unique_ptr<EstimatorModel>> {
+        return std::unique_ptr<EstimatorModel>(new WeighedMedian(std::stod(bytes)));
+      }};
+  const auto learned = learn_site(jobs, 0, kNow, teacher);
+  ASSERT_TRUE(learned) << learned.error().text;
+  EXPECT_EQ(learned->facts.half_life, 10 * foresight::kDay);
 }
 
 TEST(LearnSite, WhereTheQueueDecidesWaitsAModelIsMadeThatIsBetterThanMedians) {

@@ -162,7 +162,8 @@ TEST(QueueWatch, MemoryThatIsTakenIsWaitedFor) {
 TEST(QueueWatch, GpusThatAreTakenAreWaitedFor) {
   WatchedRoom some = room({{.name = "n1", .busy_cpus = 1, .busy_gpus = {{"a100", 2}}},
                            {.name = "n2", .busy_cpus = 1, .busy_gpus = {{"a100", 1}}}});
-  some.jobs = {{"1", {.memory = 0, .gpus = {{"a100", 2}}}}, {"2", {.memory = 0, .gpus = {{"", 1}}}}};
+  some.jobs = {{"1", {.memory = 0, .gpus = {{"a100", 2}}}},
+               {"2", {.memory = 0, .gpus = {{"", 1}}}}};
   QueueWatch watch;
   watch.see({.jobs = {running("1", 1, 3 * kHour, kHour, {"n1"}),
                       running("2", 1, 2 * kHour, kHour, {"n2"})},
@@ -220,10 +221,10 @@ TEST(QueueWatch, OursThatWaitForTheSameStartOneAfterAnother) {
                                {.name = "n2", .busy_cpus = 3, .busy_memory = 13 * kGigabyte}});
   one_free.jobs = {{"1", {.memory = 13 * kGigabyte, .gpus = {}}},
                    {"2", {.memory = 13 * kGigabyte, .gpus = {}}}};
-  WatchedQueue queue{.jobs = {running("1", 3, 2 * kHour, kHour, {"n1"}),
-                              running("2", 3, 3 * kHour, kHour, {"n2"}), waiting("ours1", 2, kHour),
-                              waiting("ours2", 2, kHour), waiting("ours3", 2, kHour)},
-                     .partitions = {partition(6)}};
+  WatchedQueue queue{
+      .jobs = {running("1", 3, 2 * kHour, kHour, {"n1"}), running("2", 3, 3 * kHour, kHour, {"n2"}),
+               waiting("ours1", 2, kHour), waiting("ours2", 2, kHour), waiting("ours3", 2, kHour)},
+      .partitions = {partition(6)}};
   QueueWatch watch;
   watch.see(queue, kStart, one_free);
   const Foreseen foreseen = watch.foresee(wanted(2, 8), {"ours1", "ours2", "ours3"});

@@ -20,9 +20,8 @@ TEST(GpuKind, IsKnownByManyNames) {
 }
 
 TEST(GpuKind, APartOfOneHasTheMemoryOfItsSlices) {
-  for (const char* name :
-       {"a100_3g.20gb", "nvidia_a100_3g.20gb", "A100-SXM4-40GB MIG 3g.20gb", "a100_1c.3g.20gb+me",
-        "a100_3g20gb", "3g.20gb-a100"})
+  for (const char* name : {"a100_3g.20gb", "nvidia_a100_3g.20gb", "A100-SXM4-40GB MIG 3g.20gb",
+                           "a100_1c.3g.20gb+me", "a100_3g20gb", "3g.20gb-a100"})
     EXPECT_EQ(gpu_kind(name)->memory, 20 * kGigabyte) << name;
   EXPECT_EQ(gpu_kind("a100_1g.5gb")->memory, 5 * kGigabyte);
   EXPECT_EQ(gpu_kind("h100_7g.80gb")->memory, 80 * kGigabyte);

@@ -835,9 +835,9 @@ TEST(SlurmQueue, ShowsHowFullNodesAre) {
 
 TEST(SlurmQueue, MemoryThatNobodyCountsIsNone) {
   const auto slurm = make();
-  const WatchedRoom room = dynamic_cast<const RoomWatcher&>(*slurm).read_room(
-      answer(0, own_names({}) + "hbnode|NodeName=n1 CPUAlloc=6 CPUTot=8 RealMemory=16000 AllocMem=0 "
-                                "State=MIXED\nhbend\n"));
+  const WatchedRoom room = dynamic_cast<const RoomWatcher&>(*slurm).read_room(answer(
+      0, own_names({}) + "hbnode|NodeName=n1 CPUAlloc=6 CPUTot=8 RealMemory=16000 AllocMem=0 "
+                         "State=MIXED\nhbend\n"));
   EXPECT_EQ(room.nodes.at(0).memory, 0);
 }
 

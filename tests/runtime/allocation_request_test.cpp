@@ -25,7 +25,8 @@ TEST(AllocationRequest, GpusWithoutAKindHaveNoName) {
 
 TEST(AllocationRequest, ASiteMayLeaveMemoryOut) {
   Site site;
-  EXPECT_EQ(allocation_request(site, shape_of("gpus/a100"), "n", {}).memory, std::uint64_t{4} << 30);
+  EXPECT_EQ(allocation_request(site, shape_of("gpus/a100"), "n", {}).memory,
+            std::uint64_t{4} << 30);
   site.asks_for_memory = false;
   EXPECT_EQ(allocation_request(site, shape_of("gpus/a100"), "n", {}).memory, 0U);
 }

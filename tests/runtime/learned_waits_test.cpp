@@ -1,5 +1,7 @@
 // A model of waits is taken from its file, anew when that changes; one that is damaged is said.
 #include "runtime/learned_waits.hpp"
+#include "runtime/model_renewal.hpp"
+#include "runtime/run_times_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,6 +118,42 @@ TEST_F(LearnedWaitsTest, ADamagedFileIsSaidAndNotUsed) {
   see(2);
   EXPECT_EQ(told().size(), 3U);
   EXPECT_EQ(waits_.trouble(), "");
+}
+
+TEST(ModelRenewal, IsDueWhenATenthOfItsTimeHasPassed) {
+  constexpr foresight::Seconds kDay = foresight::kDay, kUntil = 100 * kDay;
+  EXPECT_FALSE(is_due(70 * kDay, kUntil, kUntil + 2 * kDay));
+  EXPECT_TRUE(is_due(70 * kDay, kUntil, kUntil + 3 * kDay));
+  EXPECT_FALSE(is_due(98 * kDay, kUntil, kUntil + kDay / 2)) << "a day at least";
+  EXPECT_TRUE(is_due(98 * kDay, kUntil, kUntil + kDay));
+  EXPECT_FALSE(is_due(0, 0, kUntil)) << "there is none";
+}
+
+TEST(RunTimesFile, WhatWasSeenIsKnownToTheNext) {
+  std::string pattern = testing::TempDir() + "run-times-XXXXXX";
+  const std::string path = std::string(::mkdtemp(pattern.data())) + "/models/here.run-times";
+  RunTimesFile first(path);
+  foresight::QueueWatch seen;
+  first.load_into(seen);
+  using Ended = foresight::QueueWatch::Ended;
+  for (int i = 0; i < 30; ++i)
+    first.add({Ended{.user = "an\tn", .name = "", .limit = 36'000, .ran = 3000, .cpus = 4}});
+  std::ofstream(path, std::ios::app) << "nonsense\n36000\t";
+  RunTimesFile second(path);
+  foresight::QueueWatch other;
+  second.load_into(other);
+  WatchedJob job{.number = "1", .name = "", .user = "ann", .partitions = {"main"}};
+  job.runs = true;
+  job.cpus = 4;
+  job.limit = std::chrono::seconds{36'000};
+  job.nodes = {"n1"};
+  other.see(
+      {.jobs = {job}, .partitions = {{.name = "main", .cpus = 4, .busy_cpus = 4, .nodes = {"n1"}}}},
+      1'000'000);
+  const auto told = other.foresee({.partition = "main", .cpus = 4, .limit = 60}, {});
+  EXPECT_FALSE(told.by_limits);
+  ASSERT_EQ(told.next.size(), 31U);
+  EXPECT_NEAR(static_cast<double>(told.next[15]), 3000, 120);
 }
 
 }  // namespace

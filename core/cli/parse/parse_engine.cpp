@@ -115,7 +115,8 @@ void add_resume(CLI::App& sites, Command& into) {
       ->required()
       ->type_name("");
   add_json_flag(*verb, command->json);
-  verb->footer("Examples:\n  hpcbatch sites resume cluster\n  hpcbatch sites resume cluster --json");
+  verb->footer(
+      "Examples:\n  hpcbatch sites resume cluster\n  hpcbatch sites resume cluster --json");
   verb->callback([command, &into] { into = *command; });
 }
 

@@ -25,10 +25,11 @@ std::string pauses_text(const json::array& keeps, std::time_t now) {
   for (const json::value& each : keeps) {
     const json::object& keep = each.as_object();
     if (!keep.contains("paused_until")) continue;
-    text += fmt::format("{0}/{1} asks for no pilots until {2}: {3}; 'hpcbatch sites resume {0}' ends "
-                        "the pause\n",
-                        text_at(keep, "site"), text_at(keep, "shape"),
-                        moment_at(keep, "paused_until", now), one_line(text_at(keep, "message")));
+    text += fmt::format(
+        "{0}/{1} asks for no pilots until {2}: {3}; 'hpcbatch sites resume {0}' ends "
+        "the pause\n",
+        text_at(keep, "site"), text_at(keep, "shape"), moment_at(keep, "paused_until", now),
+        one_line(text_at(keep, "message")));
   }
   return text;
 }

@@ -235,17 +235,17 @@ void SiteBook::pause_after_cancel(ShapeState& shape, const AllocationEntry& entr
   pause.failed_at = now;
   if (same) return;
   const std::uint32_t doublings = std::min<std::uint32_t>(pause.cancels, 16);
-  const Duration length =
-      doublings == 0 ? Duration{30s}
-                     : std::min<Duration>(1h, 5min * (std::int64_t{1} << (doublings - 1)));
+  const Duration length = doublings == 0
+                              ? Duration{30s}
+                              : std::min<Duration>(1h, 5min * (std::int64_t{1} << (doublings - 1)));
   ++pause.cancels;
   pause_until(pause, now + length, text);
 }
 
 /// Tasks that chose what it refuses end with its words (Engine::fail_what_is_refused), and those that
 /// come later too until the pause is over.  What the configuration alone names a person has to mend.
-void SiteBook::refused_for_good(ShapeState& shape, const std::string& why,
-                                const std::string& words, Time now) {
+void SiteBook::refused_for_good(ShapeState& shape, const std::string& why, const std::string& words,
+                                Time now) {
   if (shape.shape.made_for.empty()) return back_off(shape, 1h, 24h, why, now);
   back_off(shape, 1min, 1h, why, now);
   shape.back_off.never = words;

@@ -137,13 +137,13 @@ struct AllocationEntry {
   std::uint32_t absent_polls{0};     ///< trusted lists in a row that did not show it
   std::uint32_t never_arrived{0};    ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
-  std::string last_words;               ///< that its batch job printed; no pilot is there
-  bool did_well{false};                 ///< a task has ended well there
-  std::optional<Time> terminated_at;    ///< a pilot of it was ended from outside
-  std::uint32_t pilots_away{0};         ///< of those that registered, not connected now
-  std::set<std::uint32_t> let_go{};     ///< ranks of pilots that held nothing and were told to end
-  ForeseenStart foreseen{};             ///< while it waits
-  ForeseenStart learned{};              ///< by a model, when it was asked for
+  std::string last_words;             ///< that its batch job printed; no pilot is there
+  bool did_well{false};               ///< a task has ended well there
+  std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
+  std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
+  std::set<std::uint32_t> let_go{};   ///< ranks of pilots that held nothing and were told to end
+  ForeseenStart foreseen{};           ///< while it waits
+  ForeseenStart learned{};            ///< by a model, when it was asked for
   std::optional<ToldStart> told{};
   std::optional<Duration> told_most{};  ///< nine in ten wait no longer, as it was foreseen when it
                                         ///< was asked for

@@ -121,7 +121,8 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
   if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
     return std::nullopt;
   if (starts_nothing(*shape)) return std::nullopt;
-  const auto seen = sees_queue(*shape, entry.foreseen) ? bound_of(entry.foreseen, now_) : std::nullopt;
+  const auto seen =
+      sees_queue(*shape, entry.foreseen) ? bound_of(entry.foreseen, now_) : std::nullopt;
   if (seen && seen->half) return seen;
   if (const auto learned = learned_bound(*shape, entry.learned)) return learned;
   if (seen) return seen;
@@ -135,7 +136,8 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
 
 std::optional<StartBound> SiteOutlook::next_start(const ShapeState& shape) const {
   if (starts_nothing(shape)) return std::nullopt;
-  const auto seen = sees_queue(shape, shape.foreseen) ? bound_of(shape.foreseen, now_) : std::nullopt;
+  const auto seen =
+      sees_queue(shape, shape.foreseen) ? bound_of(shape.foreseen, now_) : std::nullopt;
   if (seen && seen->half) return seen;
   if (is_fresh(shape.learned, now_))
     if (const auto learned = learned_bound(shape, shape.learned)) return learned;

@@ -42,9 +42,8 @@ struct Load {
     }
   }
   void append_to(std::vector<float>& row) const {
-    for (const double value :
-         {waiting, waiting_cpus, waiting_hours, waiting_gpus, running, running_cpus, running_hours,
-          running_gpus})
+    for (const double value : {waiting, waiting_cpus, waiting_hours, waiting_gpus, running,
+                               running_cpus, running_hours, running_gpus})
       row.push_back(as_input(value));
   }
 };

@@ -34,6 +34,7 @@ std::string to_bytes(const WaitModelFile& file) {
                           {"waits", facts.waits},
                           {"from", facts.from},
                           {"until", facts.until},
+                          {"half_life", facts.half_life},
                           {"mean_square", facts.mean_square},
                           {"mean_square_medians", facts.mean_square_medians},
                           {"bytes", file.model.size()}};
@@ -58,6 +59,7 @@ WaitModelFile wait_model_file(std::string_view bytes) {
                   .waits = object.at("waits").to_number<std::size_t>(),
                   .from = object.at("from").to_number<Seconds>(),
                   .until = object.at("until").to_number<Seconds>(),
+                  .half_life = object.at("half_life").to_number<Seconds>(),
                   .mean_square = object.at("mean_square").to_number<double>(),
                   .mean_square_medians = object.at("mean_square_medians").to_number<double>()};
     file.model = bytes.substr(end + 1);

@@ -21,6 +21,7 @@ struct WaitModelFacts {
   std::vector<double> spread;
   std::size_t waits{0};           ///< that it has learned from
   Seconds from{0}, until{0};      ///< when these began
+  Seconds half_life{0};           ///< a wait that is so old counted half; 0: not told
   double mean_square{0};          ///< of log_of_wait, of those that it had not seen
   double mean_square_medians{0};  ///< the same of the medians of the like
 };

@@ -37,8 +37,7 @@ NodeRoom::NodeRoom(const WatchedRoom& room, const std::vector<std::string>& name
     const Window window{now + reserved.starts_in.count(), now + reserved.ends_in.count()};
     for (const std::string& name : reserved.nodes) {
       const auto at = by_name_.find(name);
-      if (at != by_name_.end() && window.until > now)
-        nodes_[at->second].reserved.push_back(window);
+      if (at != by_name_.end() && window.until > now) nodes_[at->second].reserved.push_back(window);
     }
   }
 }
@@ -155,8 +154,9 @@ class NodeRoom::Filling {
   std::vector<std::string> kinds_;
   std::vector<std::vector<double>> free_;
   std::vector<std::uint32_t> there_;  ///< batch jobs that run on each
-  std::vector<std::size_t> reserved_;  ///< at some time: whether there is room depends on the moment
-  std::size_t fitting_{0};             ///< of the others
+  std::vector<std::size_t>
+      reserved_;            ///< at some time: whether there is room depends on the moment
+  std::size_t fitting_{0};  ///< of the others
 };
 
 bool NodeRoom::counts_memory() const {

@@ -53,8 +53,7 @@ class NodeRoom {
       const Seconds from = reserved_until(node, now_);
       (from == now_ ? steps.front().second : later[from]) += of(*node.facts);
     }
-    for (const auto& [when, more] : later)
-      steps.emplace_back(when, steps.back().second + more);
+    for (const auto& [when, more] : later) steps.emplace_back(when, steps.back().second + more);
     return steps;
   }
   /// When so many that want this could start, one after another, each for as long as `limit`; fewer

@@ -124,9 +124,8 @@ std::vector<QueueWatch::Thing> QueueWatch::things_of(const Wanted& wanted) const
                     .of_job = [](const WatchedJob& job) { return job.cpus; },
                     .of_node = [](const RoomOfNode& node) { return node.cpus; },
                     .busy_of = [](const RoomOfNode& node) { return node.busy_cpus; }});
-  const bool counts_memory =
-      std::any_of(room_.nodes.begin(), room_.nodes.end(),
-                  [](const RoomOfNode& node) { return node.memory > 0; });
+  const bool counts_memory = std::any_of(room_.nodes.begin(), room_.nodes.end(),
+                                         [](const RoomOfNode& node) { return node.memory > 0; });
   if (wanted.memory > 0 && counts_memory) {
     things.push_back({.name = "GB of memory",
                       .wanted = wanted.memory,
@@ -139,10 +138,8 @@ std::vector<QueueWatch::Thing> QueueWatch::things_of(const Wanted& wanted) const
     things.push_back(
         {.name = "GPUs" + (kind.empty() ? "" : " of kind " + kind),
          .wanted = count,
-         .of_job =
-             [this, kind = kind](const WatchedJob& job) {
-               return gpus_of_kind(room_of(job).gpus, kind);
-             },
+         .of_job = [this, kind = kind](
+                       const WatchedJob& job) { return gpus_of_kind(room_of(job).gpus, kind); },
          .of_node = [kind = kind](const RoomOfNode& node) { return gpus_of_kind(node.gpus, kind); },
          .busy_of =
              [kind = kind](const RoomOfNode& node) { return gpus_of_kind(node.busy_gpus, kind); }});
@@ -264,7 +261,8 @@ void QueueWatch::fit_nodes(Foreseen& foreseen, const NodeRoom& room, const Wante
   // Ours that wait for the same take their room one after another, then the next.
   std::vector<std::string> before;
   for (const WatchedJob& seen : queue_.jobs)
-    if (foreseen.queued.contains(seen.name) && seen.cpus == wanted.cpus) before.push_back(seen.name);
+    if (foreseen.queued.contains(seen.name) && seen.cpus == wanted.cpus)
+      before.push_back(seen.name);
   std::vector<std::vector<Seconds>> waits(before.size() + 1);
   for (std::size_t i = 0; i < foreseen.next.size(); ++i) {
     RunTimeDraw run_time(times, draws.alike, draws.seed + static_cast<std::uint32_t>(i) * 7919U);
@@ -340,9 +338,9 @@ Foreseen QueueWatch::foresee(const Wanted& wanted, const std::set<std::string>& 
       return foreseen;
     }
     if (thing.units(thing.wanted) > part.most) {
-      foreseen.blind = fmt::format("partition {} has {} {} that are up, and {} are asked for",
-                                   partition->name, part.most, thing.name,
-                                   thing.units(thing.wanted));
+      foreseen.blind =
+          fmt::format("partition {} has {} {} that are up, and {} are asked for", partition->name,
+                      part.most, thing.name, thing.units(thing.wanted));
       return foreseen;
     }
     play(foreseen, std::move(part), thing, wanted, ours);
