@@ -7,6 +7,7 @@
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
@@ -20,6 +21,9 @@ inline void read_queue(const Scheduler& scheduler, const CommandOutput& output) 
   const auto* watcher = dynamic_cast<const QueueWatcher*>(&scheduler);
   if (!watcher) return;
   const auto queue = watcher->read_queue(output);
+  if (const auto* room = dynamic_cast<const RoomWatcher*>(&scheduler))
+    check(room->read_room(output).nodes.size() <= output.standard_output.size(),
+          "no more nodes than bytes");
   if (queue) check(queue->jobs.size() <= output.standard_output.size(), "no more jobs than bytes");
 }
 

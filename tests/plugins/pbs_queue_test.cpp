@@ -6,6 +6,7 @@
 
 #include "hpcbatch/contract/scheduler.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,6 +91,35 @@ const WatchedPartition& named(const WatchedQueue& queue, const std::string& name
 }
 
 // ---- batch jobs
+
+TEST(PbsQueue, ShowsHowFullNodesAre) {
+  const std::string gpu_node =
+      "gn\n     ntype = PBS\n     state = offline\n     pcpus = 2\n"
+      "     resources_available.mem = 16gb\n     resources_available.ncpus = 8\n"
+      "     resources_available.ngpus = 4\n     resources_assigned.mem = 12gb\n"
+      "     resources_assigned.ncpus = 3\n     resources_assigned.ngpus = 3\n\n";
+  const std::string job =
+      "Job Id: 7.vm\n    Job_Owner = a@vm\n    job_state = R\n    queue = workq\n"
+      "    Resource_List.mem = 2gb\n    Resource_List.ncpus = 1\n    Resource_List.ngpus = 2\n\n";
+  std::string stopped = kQueue;
+  stopped.replace(stopped.find("started = True"), 14, "started = False");
+  const auto pbs = make();
+  const WatchedRoom room = dynamic_cast<const RoomWatcher&>(*pbs).read_room(
+      answer(0, answered(kServer + stopped, kNode + gpu_node, job)));
+  ASSERT_EQ(room.nodes.size(), 2U);
+  EXPECT_FALSE(room.nodes[0].is_closed);
+  EXPECT_EQ(room.nodes[0].cpus, 8);
+  EXPECT_EQ(room.nodes[0].busy_cpus, 3);
+  EXPECT_EQ(room.nodes[0].memory, 24682416.0 * 1024);
+  EXPECT_TRUE(room.nodes[0].gpus.empty());
+  EXPECT_TRUE(room.nodes[1].is_closed);
+  EXPECT_EQ(room.nodes[1].busy_memory, 12.0 * (1 << 30));
+  EXPECT_EQ(room.nodes[1].gpus.at(""), 4);
+  EXPECT_EQ(room.nodes[1].busy_gpus.at(""), 3);
+  EXPECT_EQ(room.jobs.at("7.vm").memory, 2.0 * (1 << 30));
+  EXPECT_EQ(room.jobs.at("7.vm").gpus.at(""), 2);
+  EXPECT_EQ(room.closed_partitions.count("workq"), 1U);
+}
 
 TEST(PbsQueue, RecordsInsideOfOthersSpoilNothingOfOurs) {
   std::string hosts = "n1/0";

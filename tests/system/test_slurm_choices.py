@@ -62,13 +62,32 @@ def test_a_restart_goes_on_with_what_was_chosen(accounts):
 
 def test_an_account_that_slurm_refuses_keeps_nobody_else_waiting(accounts):
     with SlurmSite(accounts, SMALL | {"cpus": 1}) as site:
-        stuck = site.submit("--account", "nobodys", "--", "true")
-        assert "small+account=nobodys of cluster is not asked for" in site.explained(stuck, "not asked for")
+        refused = site.submit("--account", "nobodys", "--", "true")
+        assert site.wait(refused) == 1
+        ended = site.show(refused)
+        assert ended["failure"] == "never_fits" and "nvalid account" in ended["message"], ended
         assert site.ok("run", "--", "echo", "fine") == "fine\n"
         shown = next(
             shape for shape in site.json("sites", "show", "cluster")[0]["shapes"] if "nobodys" in shape["name"]
         )
         assert "account" in shown["message"].lower(), shown
+        again = site.submit("--account", "nobodys", "--", "true")
+        assert site.wait(again, timeout=20) == 1 and len(site.json("allocations")) == 0, "it is not asked again at once"
+        assert "asked for pilots again" in site.ok("sites", "resume", "cluster")
+        assert "was not paused" in site.ok("sites", "resume", "cluster")
+        accounts.ask("sacctmgr", "-iQ", "add", "account", "nobodys", "cluster=hpcbatch")
+        accounts.ask("sacctmgr", "-iQ", "add", "user", "root", "account=nobodys")
+        site.ok("retry", refused)
+        assert site.wait(refused) == 0
+
+
+@pytest.mark.parametrize("choice", [("--constraint", "nowhere"), ("--reservation", "none"), ("--qos", "none")])
+def test_what_slurm_refuses_for_good_fails_with_its_words(accounts, choice):
+    with SlurmSite(accounts, SMALL | {"cpus": 1}) as site:
+        refused = site.submit("--array", "1-3", *choice, "--", "true")
+        assert site.wait(refused) == 1
+        ended = site.show(f"{refused}.3")
+        assert ended["failure"] == "never_fits" and f"{choice[0][2:]}={choice[1]}" in ended["message"], ended
 
 
 def test_only_what_the_configuration_allows_is_chosen(accounts):

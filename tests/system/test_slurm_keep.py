@@ -95,6 +95,68 @@ def test_a_start_is_told_from_what_the_queue_shows(slurm):
         site.ok("cancel", task)
 
 
+@contextlib.contextmanager
+def all_memory_taken(slurm):
+    """Another's batch jobs, which leave cpus on all of partition cpu and no memory."""
+    numbers = [
+        slurm.submit("sleep 3600\n", "--partition=cpu", "--mem=7500M", "--time=10", "--output=/dev/null")
+        for _ in range(2)
+    ]
+    try:
+        jobs = ",".join(numbers)
+        wait_until(lambda: slurm.ask("squeue", "-hj", jobs, "-o", "%T").split() == ["RUNNING"] * 2, 30, "their starts")
+        yield
+    finally:
+        slurm.ask("scancel", *numbers)
+
+
+@contextlib.contextmanager
+def all_reserved(slurm):
+    words = (
+        "reservationname=course",
+        "starttime=now",
+        "duration=10",
+        "nodes=n1,n2",
+        "users=nobody",
+        "flags=ignore_jobs",
+    )
+    slurm.ask("scontrol", "create", "reservation", *words)
+    try:
+        yield
+    finally:
+        slurm.ask("scontrol", "delete", "reservationname=course")
+
+
+@pytest.mark.parametrize("taken", [all_memory_taken, all_reserved])
+def test_what_is_free_of_cpus_alone_is_not_told_to_start(taken):
+    with Slurm("--fast", "--memory", "8000") as slurm, taken(slurm), SlurmSite(slurm) as site:
+        task = site.submit("--", "true")
+        wait_until(lambda: shape_of(site).get("by") == "queue", 90, "a look at the queue")
+        assert 300 < shape_of(site)["wait_90"] <= 600, shape_of(site)
+        site.ok("cancel", task)
+
+
+def test_of_a_partition_that_is_down_no_start_is_told():
+    with Slurm("--fast") as slurm:
+        slurm.ask("scontrol", "update", "partitionname=cpu", "state=down")
+        with SlurmSite(slurm) as site:
+            task = site.submit("--", "true")
+            wait_until(lambda: "partition cpu is down" in shape_of(site).get("message", ""), 90, "a look at the queue")
+            assert "wait_90" not in shape_of(site)
+            assert "partition cpu is down" in site.ok("explain", task)
+            slurm.ask("scontrol", "update", "partitionname=cpu", "state=up")
+            assert site.wait(task) == 0
+
+
+def test_a_keep_says_that_it_pauses_until_it_is_resumed(slurm):
+    with SlurmSite(slurm, SMALL, options=["--account=nobodys", "--constraint=nowhere"]) as site:
+        site.ok("engine", "start")
+        site.ok("keep", "small", "--until", "1h")
+        wait_until(lambda: "asks for no pilots until" in site.ok("keep"), 60, "a refusal")
+        assert "sites resume cluster" in site.ok("keep") and "feature" in site.ok("keep")
+        assert "1 shape had a pause" in site.ok("sites", "resume", "cluster")
+
+
 def test_a_hidden_queue_is_said_and_nothing_is_made_of_it():
     with Slurm("--fast", "--set", "PrivateData=jobs") as slurm, full(slurm, 10):
         os.chmod(slurm.dir, 0o755)

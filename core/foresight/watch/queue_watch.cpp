@@ -319,7 +319,9 @@ Foreseen QueueWatch::foresee(const Wanted& wanted, const std::set<std::string>& 
     return foreseen;
   }
   const NodeRoom room(room_, partition->nodes, now_);
-  if (!wanted.gpus.empty() && !room.knows_nodes() && room_.nodes.empty()) {
+  const bool sees_gpus = std::any_of(room_.nodes.begin(), room_.nodes.end(),
+                                     [](const RoomOfNode& node) { return !node.gpus.empty(); });
+  if (!wanted.gpus.empty() && !sees_gpus) {
     foreseen.blind = "who has GPUs is not seen in the queue";
     return foreseen;
   }

@@ -10,6 +10,7 @@
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 class Pbs final : public Scheduler,
                   public Surveyor,
                   public QueueWatcher,
+                  public RoomWatcher,
                   public QueueHistory,
                   public Choices {
  public:
@@ -56,6 +58,9 @@ class Pbs final : public Scheduler,
   CommandLine watch_queue() const override { return pbs::list_queue(settings_.dialect); }
   Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
     return pbs::read_queue(output);
+  }
+  WatchedRoom read_room(const CommandOutput& output) const override {
+    return pbs::read_room(output);
   }
   CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const override {
     return pbs::list_past(settings_.dialect, from, until);

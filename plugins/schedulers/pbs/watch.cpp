@@ -49,7 +49,7 @@ user=$(id -un) && own=$(own_ids 2>/dev/null) || own=
 printf '\nhbnodes\n'
 printf '%s\n' "$nodes" | awk '
   /^[^ \t]/ { print; kept = 0; next }
-  /^ +[A-Za-z]/ { kept = $1 ~ /^(state|np|pcpus|queue|partition|properties|jobs|sharing|resources_available[.].*|resources_assigned[.]ncpus)$/ }
+  /^ +[A-Za-z]/ { kept = $1 ~ /^(state|np|pcpus|queue|partition|properties|jobs|sharing|resources_available[.].*|resources_assigned[.](ncpus|mem|ngpus))$/ }
   kept' || exit
 printf '\nhbjobs\n'
 all() {
@@ -71,12 +71,15 @@ all() {
   /^hbcode / { code = $2 }
   /^[^ \t]/ { kept = 0; next }
   /^ +[A-Za-z_.]+ = / {
-    kept = $1 ~ /^(Job_Owner|job_state|queue|exec_host|Priority|stime|start_time|eligible_time|comment|array_state_count|Resource_List[.](ncpus|nodect|nodes|place|procs|walltime)|resources_used[.]walltime)$/
+    kept = $1 ~ /^(Job_Owner|job_state|queue|exec_host|Priority|stime|start_time|eligible_time|comment|array_state_count|Resource_List[.](mem|ncpus|ngpus|nodect|nodes|place|procs|walltime)|resources_used[.]walltime)$/
     if ($1 == "job_state") state = $3
   }
   kept && length(record) < 65536 { record = record "\n" $0 }
   END { flush(); print (code == "0" ? "hbend" : "hbfailed") }' || exit
 )sh";
+
+// More has neither; what says so is damaged.
+constexpr long kMostGpusOfANode = 1024, kMostGpusOfAJob = 1'000'000;
 
 Error no_look(const std::string& why) {
   return {Error::Kind::Transient, "cannot look at the queue of PBS: " + why};
@@ -123,6 +126,56 @@ std::optional<std::chrono::sys_seconds> moment_of(const std::vector<Record>& thi
 }
 
 }  // namespace
+
+namespace {
+
+/// Amounts of OpenPBS alone: Torque says of no node how much of its memory is given.
+RoomOfNode room_of_node(const ComputeNode& node) {
+  RoomOfNode room{
+      .name = node.name, .is_closed = !node.is_up, .cpus = node.cpus, .busy_cpus = node.busy_cpus};
+  const auto bytes = [&](const char* name) {
+    return static_cast<double>(read_size(node.record.value(name)).value_or(0));
+  };
+  const auto count = [&](const char* name) {
+    return static_cast<double>(
+        std::clamp(read_number(node.record.value(name)).value_or(0), 0L, kMostGpusOfANode));
+  };
+  if (!node.record.value("resources_assigned.mem").empty()) {
+    room.memory = bytes("resources_available.mem");
+    room.busy_memory = std::min(room.memory, bytes("resources_assigned.mem"));
+  }
+  if (const double gpus = count("resources_available.ngpus"); gpus > 0) {
+    room.gpus[""] = gpus;
+    room.busy_gpus[""] = std::min(gpus, count("resources_assigned.ngpus"));
+  }
+  if (node.busy_cpus < node.cpus || !node.is_taken_whole) return room;
+  room.busy_memory = room.memory;
+  room.busy_gpus = room.gpus;
+  return room;
+}
+
+}  // namespace
+
+WatchedRoom read_room(const CommandOutput& output) {
+  WatchedRoom room;
+  const auto answer = answer_in(output.standard_output);
+  if (!answer) return room;
+  for (const ComputeNode& node : answer->nodes) room.nodes.push_back(room_of_node(node));
+  for (const Record& record : answer->jobs) {
+    RoomOfJob job;
+    job.memory = static_cast<double>(read_size(record.value("Resource_List.mem")).value_or(0));
+    const long gpus = read_number(record.value("Resource_List.ngpus")).value_or(0);
+    if (gpus > 0) job.gpus[""] = static_cast<double>(std::min(gpus, kMostGpusOfAJob));
+    const std::string number = after(record.head, "Job Id:");
+    if (!number.empty()) room.jobs.try_emplace(number, std::move(job));
+  }
+  for (const Record& thing : answer->things) {
+    const std::string name = after(thing.head, "Queue:");
+    if (!name.empty() && thing.value("started") == "False")
+      room.closed_partitions[name] = "not started";
+  }
+  return room;
+}
 
 CommandLine list_queue(const std::string& dialect) {
   return in_dialect(dialect, kOwnIds + std::string(kLook), {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
 
 #include <string>
 
@@ -9,5 +10,7 @@ namespace hpcbatch::pbs {
 
 CommandLine list_queue(const std::string& dialect);
 Result<WatchedQueue> read_queue(const CommandOutput& output);
+/// How full its nodes are, by the same answer.
+WatchedRoom read_room(const CommandOutput& output);
 
 }  // namespace hpcbatch::pbs
