@@ -197,7 +197,13 @@ class EngineProcess {
     std::error_code none;
     std::filesystem::remove(ended_file(places_.home), none);
     auto store = store::Store::open(places_.home + "/store.db");
-    if (!store) throw NoStart{1, store.error().text};
+    if (!store) {
+      // It lives, whatever became of its lock.
+      const bool is_in_use = store.error().kind == Error::Kind::Transient;
+      throw NoStart{
+          is_in_use ? kEngineAlreadyRuns : 1,
+          is_in_use ? "an engine already runs here: " + store.error().text : store.error().text};
+    }
     const std::string pilot =
         (std::filesystem::path(program_).parent_path() / "hpcbatch-pilot").string();
     if (::access(pilot.c_str(), X_OK) != 0) {

@@ -2,6 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
+#include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
 #include "documents/state_paths.hpp"
 #include "links/recipe.hpp"
@@ -14,9 +15,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include <sys/stat.h>
@@ -77,6 +80,27 @@ std::string to_text(const store::StoreReport& report, const FsckOptions& options
                                         "what can be read to a new file\n");
 }
 
+/// A large store takes minutes: on a terminal a line that changes, else one now and then.
+store::SalvageSaid progress() {
+  using Clock = std::chrono::steady_clock;
+  const auto status = std::make_shared<StatusLine>();
+  const auto every = std::chrono::seconds{status->is_visible() ? 1 : 10};
+  return [status, every, next = Clock::now() + every](const std::string& what, std::uint64_t done,
+                                                      std::uint64_t of) mutable {
+    if (Clock::now() < next) return;
+    next = Clock::now() + every;
+    std::string text = what;
+    if (of != 0)
+      text = fmt::format("{} {} of {}", what, done, of);
+    else if (done != 0)
+      text = fmt::format("{} {}", done, what);
+    if (status->is_visible())
+      status->show(text);
+    else
+      std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+  };
+}
+
 }  // namespace
 
 int run_fsck(const FsckOptions& asked) {
@@ -90,8 +114,8 @@ int run_fsck(const FsckOptions& asked) {
   }
   const auto lock = keep_engines_out(options.store);
   const auto report = options.salvage.empty()
-                          ? store::look_through(options.store, folder_for_copies())
-                          : store::salvage(options.store, options.salvage, needs_items);
+                          ? store::look_through(options.store, folder_for_copies(), progress())
+                          : store::salvage(options.store, options.salvage, needs_items, progress());
   if (!report) throw CommandError(kExitUsage, report.error().text);
   const std::string text =
       options.json ? json::serialize(to_json(*report, options)) + "\n" : to_text(*report, options);

@@ -239,6 +239,7 @@ void ClientRequests::answer(const AnswerSubmit& action) {
   crash_point("submit-decided");
   dependencies_.after(order_of(action), [this, action] {
     crash_point("submit-durable");
+    if (!action.ids.empty()) dependencies_.given(action.ids.back().value);
     const auto at = submit_answers_.find(action.request.value);
     if (at == submit_answers_.end()) return;
     at->second(action.ids);

@@ -66,6 +66,7 @@ class ClientRequests {
     std::function<void(TasksSubmitted)> feed_submit;
     std::function<std::optional<std::string>()> refuses;  ///< why nothing new can be accepted
     std::function<bool()> is_stopped;                     ///< the engine hears nothing more
+    std::function<void(std::uint64_t)> given;  ///< that and all ids below it are on the disk
   };
   explicit ClientRequests(Dependencies around) : dependencies_(std::move(around)) {}
 

@@ -93,6 +93,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   std::string secret;
   try {
     secret = store->secret();
+    raise_given_ids(*store);
     snapshot = store->begin();
   } catch (const sqlite::SqlError& e) {
     if (!e.transient()) return unreadable(*store, e);
@@ -127,11 +128,38 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   make_housekeeping();
   housekeeping_->begin();
   learning_->begin();
+  store_watch_ = std::make_unique<StoreWatch>(loop_, *writer_, engine_name_, workspaces_here());
+  store_watch_->begin();
   if (std::any_of(options_.sites.begin(), options_.sites.end(),
                   [](const Site& site) { return site.estimate != EstimateMode::Off; }))
     learning_->want_estimates([] {});
   look_through_store();
   return {};
+}
+
+std::vector<std::string> Runtime::workspaces_here() const {
+  std::vector<std::string> workspaces;
+  for (const Site& site : options_.sites) {
+    if (site.transport == "shared_fs") workspaces.push_back(site.workspace);
+  }
+  return workspaces;
+}
+
+/// A home that was put back from a backup: what it gave since lies in the workspaces, and pilots of
+/// that time may still run.
+void Runtime::raise_given_ids(store::Store& store) const {
+  GivenIds since;
+  for (const std::string& workspace : workspaces_here()) {
+    const GivenIds given = read_given_ids(workspace, store.name());
+    since.highest = std::max(since.highest, given.highest);
+    since.starts = std::max(since.starts, given.starts);
+  }
+  if (!store.were_given(since.highest, since.starts)) return;
+  spdlog::warn(
+      "this store is older than what its workspaces have seen: ids up to {} and {} starts were "
+      "given "
+      "before it was put back, and are not given again; tasks of that time are not known here",
+      since.highest, since.starts);
 }
 
 /// Behind the start, which would share the processor and the disk with it.
@@ -150,6 +178,13 @@ std::optional<std::string> Runtime::store_refuses() const {
   const std::string store = options_.home + "/store.db";
   if (!end_.damage.empty())
     return fmt::format("the store {} is damaged: {}; the engine ends", store, end_.damage);
+  if (store_watch_ && !store_watch_->missing().empty())
+    return fmt::format(
+        "{} was removed, or replaced, under the running engine, so that what is accepted now would "
+        "be "
+        "lost. Save what it knows with `hpcbatch backup FILE`, then `hpcbatch engine stop` and put "
+        "FILE back as {}",
+        store_watch_->missing(), store);
   if (store_trouble_)
     return fmt::format("the store {} cannot be written: {}", store, *store_trouble_);
   return std::nullopt;
@@ -255,7 +290,8 @@ void Runtime::make_requests() {
             perform_all(TasksSubmitted{}, engine_->on(std::move(event), now()));
           },
       .refuses = [this] { return store_refuses(); },
-      .is_stopped = [this] { return end_.hears_nothing; }});
+      .is_stopped = [this] { return end_.hears_nothing; },
+      .given = [this](std::uint64_t highest) { store_watch_->given(highest); }});
 }
 
 /// What goes to pilots and comes from them; the listeners come later.

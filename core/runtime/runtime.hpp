@@ -18,6 +18,7 @@
 #include "runtime/pilot_listeners.hpp"
 #include "runtime/queue_watching.hpp"
 #include "runtime/staging_of_tasks.hpp"
+#include "runtime/store_watch.hpp"
 #include "sites/site_client.hpp"
 
 #include <concepts>
@@ -111,6 +112,8 @@ class Runtime {
   Result<void> listen(std::string secret);
   void make_housekeeping();
   void look_through_store();
+  std::vector<std::string> workspaces_here() const;
+  void raise_given_ids(store::Store& store) const;
 
   template <class Save>
   requires std::constructible_from<decltype(store::Write::what), const Save&>
@@ -175,6 +178,7 @@ class Runtime {
   std::unique_ptr<StagingOfTasks> staging_;
   std::unique_ptr<Housekeeping> housekeeping_;
   std::unique_ptr<Learning> learning_;
+  std::unique_ptr<StoreWatch> store_watch_;
   std::unique_ptr<QueueWatching> queue_watching_;
   std::unique_ptr<PilotLinks> links_;
   std::unique_ptr<LeaseSender> lease_sender_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,17 +48,31 @@ void leave_out(sqlite::Connection& saved, const std::vector<std::int64_t>& ids, 
   for (const std::int64_t id : ids) saved.query("DELETE FROM arrays WHERE id=?").run(id);
 }
 
+std::uint64_t number_of(sqlite::Connection& saved, const char* query) {
+  sqlite::Statement row = saved.query(query);
+  return row.step() ? static_cast<std::uint64_t>(row.number(0)) : 0;
+}
+
+std::uint64_t highest_pruned(sqlite::Connection& saved) {
+  return number_of(saved,
+                   "SELECT CAST(CAST(value AS TEXT) AS INTEGER) FROM meta WHERE "
+                   "key=CAST('pruned_array' AS BLOB)");
+}
+
+std::uint64_t highest_named(sqlite::Connection& saved) {
+  std::uint64_t highest = highest_pruned(saved);
+  for (const char* query : {"SELECT max(id) FROM arrays", "SELECT max(array) FROM results",
+                            "SELECT max(array) FROM items", "SELECT max(array) FROM attempts",
+                            "SELECT max(array) FROM leases", "SELECT max(array) FROM dependencies",
+                            "SELECT max(on_array) FROM dependencies"})
+    highest = std::max(highest, number_of(saved, query));
+  return highest;
+}
+
 /// Also of those that lay on a bad page.  No number of theirs is given again.
 void forget_what_is_gone(sqlite::Connection& saved) {
-  saved.execute(
-      "INSERT OR REPLACE INTO meta SELECT CAST('pruned_array' AS BLOB), CAST(max("
-      "coalesce((SELECT CAST(CAST(value AS TEXT) AS INTEGER) FROM meta WHERE "
-      "key=CAST('pruned_array' AS BLOB)),0),"
-      "coalesce((SELECT max(id) FROM arrays),0), coalesce((SELECT max(array) FROM results),0),"
-      "coalesce((SELECT max(array) FROM items),0), coalesce((SELECT max(array) FROM attempts),0),"
-      "coalesce((SELECT max(array) FROM leases),0),"
-      "coalesce((SELECT max(array) FROM dependencies),0),"
-      "coalesce((SELECT max(on_array) FROM dependencies),0)) AS BLOB)");
+  saved.query("INSERT OR REPLACE INTO meta VALUES(CAST('pruned_array' AS BLOB),?)")
+      .run(std::to_string(highest_named(saved)));
   for (const char* table : {"items", "attempts", "leases", "dependencies"})
     saved.execute(fmt::format("DELETE FROM {} WHERE array NOT IN (SELECT id FROM arrays)", table));
   saved.execute(
@@ -67,6 +82,28 @@ void forget_what_is_gone(sqlite::Connection& saved) {
 }
 
 }  // namespace
+
+void name_missing(sqlite::Connection& saved, std::uint64_t highest, StoreReport& report) {
+  highest = std::max(highest, highest_named(saved));
+  std::string named;
+  std::uint64_t ranges = 0, next = highest_pruned(saved) + 1;
+  const auto gap = [&](std::uint64_t last) {
+    if (next > last || ++ranges > kNamed) return;
+    named += fmt::format("{}{}{}", ranges == 1 ? "" : ", ", next,
+                         next == last ? "" : fmt::format("-{}", last));
+  };
+  sqlite::Statement rows = saved.query("SELECT id FROM arrays WHERE id>=? ORDER BY id");
+  rows.bind(next);
+  while (rows.step()) {
+    const auto id = static_cast<std::uint64_t>(rows.number(0));
+    gap(id - 1);
+    next = id + 1;
+  }
+  gap(highest);
+  if (ranges == 0) return;
+  if (ranges > kNamed) named += fmt::format(" and {} more ranges", ranges - kNamed);
+  report.faults.push_back("these submissions are missing: " + named);
+}
 
 void hold_back(sqlite::Connection& saved, const HasItems& has_items, StoreReport& report) {
   leave_out(saved, without_environment(saved), "their environment", report);

@@ -55,6 +55,22 @@ FoundFiles found_files(const std::string& file) {
   return found;
 }
 
+/// SQLite's lock on the database says that it lives, whatever became of the engine's own lock; 0:
+/// nobody uses it.  Not for a process that has it open itself, which would give its lock away.
+pid_t other_user_of(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return 0;
+  // sqlite.org/src/file/src/os.h: the bytes from PENDING_BYTE to the end of the shared ones.
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 0x40000000;
+  lock.l_len = 512;
+  const bool is_locked = ::fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(descriptor);
+  return is_locked ? lock.l_pid : 0;
+}
+
 std::optional<Error> own_file(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0)
@@ -86,12 +102,19 @@ std::uint64_t size_of(const std::string& file) {
 Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
   std::optional<MarkText> mark;
   bool copy = false;
+  if (const pid_t user = other_user_of(file); user != 0) {
+    return Error{Error::Kind::Transient,
+                 fmt::format("the store {} is in use by process {}", file, user)};
+  }
   try {
     FoundFiles found = found_files(file);
     if (auto why = damage_of(found)) return damaged(file, *why);
     if (auto refused = own_file(file)) return *refused;
     copy = found.has_database && is_copy(found.first_page);
     mark = found.mark;
+    // Before the first page that has a sum: one without the other is damage.
+    if (Mark first(file + "-mark"); !found.has_mark && !first.write(true))
+      return refusal(fmt::format("cannot write {}-mark: {}", file, std::strerror(errno)));
   } catch (const std::exception& e) {
     return damaged(file, e.what());
   }
@@ -127,6 +150,12 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     }
     store->db_.leave_files_alone(false);
     store->is_open_ = true;
+    for (const char* part : {"", "-wal", "-mark"}) {
+      struct stat facts {};
+      if (::stat((file + part).c_str(), &facts) != 0)
+        return refusal(fmt::format("cannot look at {}{}: {}", file, part, std::strerror(errno)));
+      store->parts_.push_back({file + part, facts.st_dev, facts.st_ino});
+    }
     return store;
   } catch (const std::exception& e) {
     return damaged(file, e.what());
@@ -202,6 +231,24 @@ void Store::check_beside(std::function<void(std::string)> found) {
     checked_ = false;
     if (!damage.empty() && !give_up_check_) found(damage);
   });
+}
+
+bool Store::were_given(std::uint64_t highest, std::uint64_t starts) {
+  const bool knows_ids = highest <= mark_.now.highest;
+  const bool knows_starts = starts <= std::stoull(meta("starts"));
+  if (!knows_ids) set_meta("pruned_array", std::to_string(highest));
+  if (!knows_starts) set_meta("starts", std::to_string(starts));
+  return !knows_ids || !knows_starts;
+}
+
+std::string Store::missing_part() const {
+  for (const Part& part : parts_) {
+    struct stat facts {};
+    if (::stat(part.file.c_str(), &facts) != 0 || facts.st_dev != part.device ||
+        facts.st_ino != part.inode)
+      return part.file;
+  }
+  return {};
 }
 
 Result<void> Store::begin_copy(const std::string& file) {

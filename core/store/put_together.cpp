@@ -1,13 +1,16 @@
 #include "store/put_together.hpp"
 
 #include "store/file/log_file.hpp"
+#include "store/file/mark.hpp"
 #include "store/file/page_sums.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -17,98 +20,112 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Puts one changed bit right, if it is one: `sum` says what is right.
-template <class IsRight>
-bool mend_bit(std::string& bytes, const IsRight& is_right) {
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-      if (is_right(bytes)) return true;
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-    }
-  }
-  return false;
-}
+constexpr std::size_t kBlocksNamed = 20;
+constexpr std::uint64_t kPagesBetweenWords = 4096;
 
-struct LoggedPage {
-  std::string bytes;
-  bool is_good{true};
-};
+constexpr std::uint32_t kMostPages = 1U << 30;
 
 /// The newest of each page that finished commits of the log hold.  A frame whose sum is wrong is
-/// known by what follows it.
+/// known by what follows it; behind frames whose heads cannot be read the log goes on with the first
+/// whose own sum the next one goes on from.
 class Log {
  public:
-  Log(std::string_view bytes, StoreReport& report) : log_(bytes), report_(report) { read(); }
-  std::map<std::uint32_t, LoggedPage> pages;
+  Log(std::string_view bytes, const std::optional<MarkText>& mark, StoreReport& report)
+      : log_(bytes), report_(report) {
+    if (log_.frames() == 0) return;
+    salts_ = log_.has_header() ? log_.salts() : salts_of_frames();
+    if (mark && mark->salts == salts_ && mark->written <= log_.frames()) mark_ = mark;
+    find_end();
+    read();
+  }
+  std::map<std::uint32_t, std::string> pages;
   std::uint32_t database_pages{0};
 
  private:
+  Salts salts_of_frames() const {
+    for (std::size_t at = 1; at < log_.frames(); ++at) {
+      const LogFrame frame = log_.frame(at);
+      if (frame.page != 0 && frame.sum == log_.sum_behind(log_.frame(at - 1).sum, at))
+        return frame.salts;
+    }
+    return log_.frame(0).salts;
+  }
+  /// Old frames behind the end of this log have other salts, and sums that do not fit it.
+  void find_end() {
+    for (end_ = log_.frames(); end_ > 1 && !is_certain(end_ - 1) && !goes_on_at(end_ - 1);) --end_;
+  }
   void read() {
-    if (log_.frames() == 0) return;
-    salts_ = log_.has_header() ? log_.salts() : log_.frame(0).salts;
-    Sum before = log_.seed();
+    std::optional<Sum> before;  // what the next frame's sum goes on from, where that is known
+    if (log_.has_header() || log_.frame(0).sum == log_.sum_behind(log_.seed(), 0))
+      before = log_.seed();
     for (std::size_t at = 0; at < log_.frames(); ++at) {
       LogFrame frame = log_.frame(at);
       std::string body(log_.page(at));
-      const Sum sum = log_.sum_behind(before, at);
-      const bool follows = sum == frame.sum;
-      // Old frames behind the end of this log have other salts, and sums that do not fit it.
-      if (!follows && frame.salts != salts_) break;
+      const bool has_head = frame.salts == salts_ && frame.page != 0 && frame.page <= kMostPages;
+      const bool is_chained = before.has_value();
+      const bool follows = is_chained && frame.sum == log_.sum_behind(*before, at);
       bool good = follows;
-      if (!good && continues(sum, at)) {
+      if (!good && is_chained && continues(log_.sum_behind(*before, at), at)) {
         good = true;  // it is the sum that is wrong
-        before = sum;
+        before = log_.sum_behind(*before, at);
       } else {
-        if (!good) good = mend(before, at, frame, body);
-        before = frame.sum;
+        if (!good && is_chained) good = mend(*before, at, frame, body);
+        if (!is_chained) good = has_head && (is_certain(at) || goes_on_at(at + 1));
+        before = good || has_head ? std::optional(frame.sum) : std::nullopt;
       }
-      if (!good && !goes_on(at)) break;  // the torn end
-      if (!follows) tell(at, frame, good);
+      if (!good && at >= end_) break;  // the torn end
+      // What goes on behind a gap is no fault of its own.
+      if (is_chained ? !follows : !good) tell(at, frame, good, has_head);
+      if (!good && !has_head) continue;
       if (frame.page == 0 || frame.page > kMostPages) continue;
-      open_[frame.page] = {std::move(body), good};
+      if (good) open_[frame.page] = std::move(body);
       if (frame.pages != 0) commit(frame.pages);
     }
   }
   void commit(std::uint32_t all) {
-    for (auto& [number, page] : open_) pages[number] = std::move(page);
+    // What a page was before is no lie: rows of it may be missing, or of a time that has passed.
+    for (auto& [number, bytes] : open_) pages[number] = std::move(bytes);
     open_.clear();
     database_pages = all;
   }
   bool continues(const Sum& sum, std::size_t at) const {
     return at + 1 < log_.frames() && log_.frame(at + 1).sum == log_.sum_behind(sum, at + 1);
   }
-  bool goes_on(std::size_t at) const {
-    for (std::size_t next = at + 1; next < log_.frames(); ++next) {
-      if (log_.frame(next).salts == salts_ &&
-          log_.frame(next).sum == log_.sum_behind(log_.frame(next - 1).sum, next))
-        return true;
-    }
-    return false;
+  /// Whether this one's sum goes on from what stands in the one before.
+  bool goes_on_at(std::size_t at) const {
+    return at > 0 && at < log_.frames() && log_.frame(at).salts == salts_ &&
+           log_.frame(at).sum == log_.sum_behind(log_.frame(at - 1).sum, at);
+  }
+  /// The last one that the engine wrote, as its mark says.
+  bool is_certain(std::size_t at) const {
+    return mark_ && mark_->written == at + 1 && mark_->written_sum == log_.frame(at).sum;
   }
   /// The first 8 bytes of its head and the page count for its sum.
   bool mend(const Sum& before, std::size_t at, LogFrame& frame, std::string& body) const {
     std::string both = log_.summed(at);
-    if (!mend_bit(both, [&](const std::string& bytes) {
-          return sum_of(before, bytes, log_.words()) == frame.sum;
-        }))
-      return false;
+    const auto bit = changed_bit(both, log_.sum_behind(before, at), frame.sum, log_.words());
+    if (!bit) return false;
+    both[*bit / 8] = static_cast<char>(both[*bit / 8] ^ (1 << (*bit % 8)));
     frame.page = big_endian(both.data());
     frame.pages = big_endian(both.data() + 4);
     body = both.substr(8);
     return true;
   }
-  void tell(std::size_t at, const LogFrame& frame, bool good) {
-    report_.faults.push_back(fmt::format("block {} of the log, page {} of the database, is bad{}",
-                                         at + 1, frame.page, good ? ", and was put right" : ""));
+  void tell(std::size_t at, const LogFrame& frame, bool good, bool has_head) {
+    const bool is_known = good || has_head;
+    report_.faults.push_back(
+        fmt::format("block {} of the log, {} of the database, is bad{}", at + 1,
+                    is_known ? fmt::format("page {}", frame.page) : "nobody knows which page",
+                    good ? ", and was put right" : "; an older one is taken, where there is one"));
     report_.mended += good ? 1 : 0;
   }
 
-  static constexpr std::uint32_t kMostPages = 1U << 30;
   LogView log_;
   StoreReport& report_;
   Salts salts_;
-  std::map<std::uint32_t, LoggedPage> open_;  ///< of a commit that is not finished
+  std::optional<MarkText> mark_;
+  std::size_t end_{0};  ///< behind the last frame that is certainly this log's
+  std::map<std::uint32_t, std::string> open_;  ///< of a commit that is not finished
 };
 
 void spoil(std::string& page, std::uint64_t number) {
@@ -116,28 +133,48 @@ void spoil(std::string& page, std::uint64_t number) {
   page.back() = static_cast<char>(page.back() ^ 1);
 }
 
+/// Where the file has lost its end, its head still says how long it was; SQLite takes nothing of a
+/// file that is shorter than that.
+std::uint64_t pages_of(const std::string& file, const Log& log, bool has_sums,
+                       StoreReport& report) {
+  if (log.database_pages != 0) return log.database_pages;
+  if (!fs::exists(file)) return 0;
+  const std::uint64_t lie_there = (fs::file_size(file) + kPageSize - 1) / kPageSize;
+  std::string head(kPageSize, '\0');
+  std::ifstream(file, std::ios::binary)
+      .read(head.data(), static_cast<std::streamsize>(head.size()));
+  // As SQLite decides whether to believe it (sqlite.org/fileformat2.html, 1.3.7).
+  const bool is_right =
+      has_sums && has_its_sum(head, 1) && std::equal(&head[24], &head[28], &head[92]);
+  const std::uint64_t were = is_right ? big_endian(&head[28]) : lie_there;
+  if (were > lie_there)
+    report.faults.push_back(
+        fmt::format("of {} pages the file has lost the last {}", were, were - lie_there));
+  return std::max(lie_there, were);
+}
+
 }  // namespace
 
 void put_together(const std::string& file, const std::string& to, bool has_sums,
-                  StoreReport& report) {
+                  StoreReport& report, const SalvageSaid& said) {
   const std::string log_bytes = read_whole(file + "-wal");
-  Log log(log_bytes, report);
+  const std::size_t faults_before = report.faults.size();
+  Log log(log_bytes, parse_mark(read_whole(file + "-mark")), report);
   std::ifstream in(file, std::ios::binary);
   std::ofstream out(to, std::ios::binary | std::ios::trunc);
-  std::uint64_t pages = (fs::exists(file) ? fs::file_size(file) : 0) / kPageSize;
-  if (log.database_pages != 0) pages = log.database_pages;
+  const std::uint64_t pages = pages_of(file, log, has_sums, report);
   std::string page(kPageSize, '\0');
   for (std::uint64_t number = 1; number <= pages; ++number) {
+    if (number % kPagesBetweenWords == 0 && said) said("page", number, pages);
     page.assign(kPageSize, '\0');
     in.read(page.data(), static_cast<std::streamsize>(kPageSize));
     in.clear();
     bool good = true;
     if (const auto newer = log.pages.find(static_cast<std::uint32_t>(number));
         newer != log.pages.end()) {
-      page = newer->second.bytes;
-      good = newer->second.is_good;
+      page = newer->second;
     } else if (has_sums && !has_its_sum(page, number)) {
-      good = mend_bit(page, [&](const std::string& p) { return has_its_sum(p, number); });
+      good = mend_page(page, number);
       report.faults.push_back(fmt::format("page {} of the database is bad{}", number,
                                           good ? ", and was put right" : ""));
       report.mended += good ? 1 : 0;
@@ -146,6 +183,11 @@ void put_together(const std::string& file, const std::string& to, bool has_sums,
     if (has_sums) put_sum(page, number);
     if (has_sums && !good) spoil(page, number);
     out.write(page.data(), static_cast<std::streamsize>(kPageSize));
+  }
+  if (report.faults.size() - faults_before > kBlocksNamed) {
+    const std::size_t more = report.faults.size() - faults_before - kBlocksNamed;
+    report.faults.resize(faults_before + kBlocksNamed);
+    report.faults.push_back(fmt::format("{} more blocks are bad", more));
   }
   out.flush();
   if (!out) throw std::runtime_error(fmt::format("cannot write {}; is there room?", to));

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -55,8 +56,7 @@ void add_faults_of_files(const std::string& file, StoreReport& report, bool& has
   found.mark = parse_mark(mark);
   if (found.has_mark && !found.mark) report.faults.push_back(file + "-mark cannot be read");
   if (auto why = damage_of(found)) report.faults.push_back(*why);
-  has_sums = (found.mark && found.mark->has_sums) ||
-             (found.first_page.size() > 20 && found.first_page[20] == static_cast<char>(kSumSize));
+  has_sums = (found.mark && found.mark->has_sums) || leaves_room_for_sums(found.first_page);
 }
 
 void add_rows(sqlite::Connection& connection, StoreReport& report) {
@@ -68,21 +68,26 @@ void add_rows(sqlite::Connection& connection, StoreReport& report) {
   }
 }
 
-StoreReport looked_through(const std::string& file, const std::string& work, bool& has_sums) {
+StoreReport looked_through(const std::string& file, const std::string& work, bool& has_sums,
+                           const SalvageSaid& said) {
   if (!fs::exists(file) && !fs::exists(file + "-wal"))
     throw std::runtime_error(file + " is not there");
   StoreReport report;
   add_faults_of_files(file, report, has_sums);
-  put_together(file, work, has_sums, report);
+  put_together(file, work, has_sums, report, said);
   sqlite::Connection connection(work);
   if (has_sums) set_sums(connection.handle(), Sums::Always);
-  if (const std::string found = connection.quick_check(); !found.empty())
+  const auto go_on = [&said] {
+    if (said) said("looks at all pages together", 0, 0);
+    return true;
+  };
+  if (const std::string found = connection.quick_check(go_on); !found.empty())
     report.faults.push_back(found);
   if (report.is_good()) add_rows(connection, report);
   return report;
 }
 
-/// Older programs made none of some.
+/// What older programs did not make is there by now, if the tables' description can be read.
 bool has_table(sqlite::Connection& connection, const char* table) {
   try {
     return connection.query("SELECT 1 FROM sqlite_master WHERE name=CAST(? AS TEXT)")
@@ -106,22 +111,37 @@ void bring_up_to_date(sqlite::Connection& old) {
 }
 
 void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasItems& has_items,
-                StoreReport& report) {
+                std::uint64_t highest, const SalvageSaid& said, StoreReport& report) {
   fresh.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL");
   sqlite::Transaction transaction(fresh);
   for (const char* table : kTables) {
-    if (!copy_rows(old, fresh, table))
+    if (!copy_rows(old, fresh, table, said))
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
   // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
   // of themselves is not shown: no fault that holds tasks back.
+  std::string lost;
   for (const char* table : {"needs_before", "metrics", "allocation_terms", "usage", "profiles"}) {
-    if (has_table(old, table)) copy_rows(old, fresh, table);
+    if (!has_table(old, table) || !copy_rows(old, fresh, table, said))
+      lost += (lost.empty() ? "" : ", ") + std::string(table);
   }
-  if (!report.is_good()) hold_back(fresh, has_items, report);
   add_rows(fresh, report);
+  if (!report.is_good()) {
+    name_missing(fresh, highest, report);
+    hold_back(fresh, has_items, report);
+  }
+  if (!lost.empty())
+    report.faults.push_back(fmt::format(
+        "statistics are lost, at least a part of them ({}): `hpcbatch report` and what is "
+        "expected of tasks begin anew there",
+        lost));
   transaction.commit();
   fresh.execute("PRAGMA journal_mode=DELETE");
+}
+
+bool has_nothing(const StoreReport& report) {
+  return std::all_of(report.rows.begin(), report.rows.end(),
+                     [](const auto& table) { return table.first == "meta" || table.second == 0; });
 }
 
 Error not_done(const std::string& text) {
@@ -130,25 +150,26 @@ Error not_done(const std::string& text) {
 
 }  // namespace
 
-Result<StoreReport> look_through(const std::string& file, const std::string& folder) {
+Result<StoreReport> look_through(const std::string& file, const std::string& folder,
+                                 const SalvageSaid& said) {
   try {
     const OwnFolder work(folder + "/hpcbatch-fsck-");
     bool has_sums = false;
-    return looked_through(file, work.path + "/old.db", has_sums);
+    return looked_through(file, work.path + "/old.db", has_sums, said);
   } catch (const std::exception& e) {
     return not_done(fmt::format("cannot look through {}: {}", file, e.what()));
   }
 }
 
 Result<StoreReport> salvage(const std::string& file, const std::string& into,
-                            const HasItems& has_items) {
+                            const HasItems& has_items, const SalvageSaid& said) {
   if (fs::exists(into) || fs::is_symlink(into))
     return not_done(into + " is there already; name a new file");
   try {
     const OwnFolder work(into + ".");
     const std::string old = work.path + "/old.db", fresh = work.path + "/new.db";
     bool has_sums = false;
-    StoreReport report = looked_through(file, old, has_sums);
+    StoreReport report = looked_through(file, old, has_sums, said);
     report.rows.clear();
     {
       auto made = Store::open(fresh);
@@ -158,8 +179,11 @@ Result<StoreReport> salvage(const std::string& file, const std::string& into,
       sqlite::Connection from(old), to(fresh);
       if (has_sums) set_sums(from.handle(), Sums::Always);
       bring_up_to_date(from);
-      write_anew(from, to, has_items, report);
+      const auto mark = parse_mark(read_whole(file + "-mark"));
+      write_anew(from, to, has_items, mark ? mark->highest : 0, said, report);
     }
+    if (!report.is_good() && has_nothing(report))
+      return not_done(fmt::format("nothing of {} can be read: {}", file, report.faults.front()));
     auto checked = sqlite::Connection(fresh).quick_check();
     if (!checked.empty()) return not_done("what was written is not good: " + checked);
     fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);

@@ -19,17 +19,23 @@ struct StoreReport {
   bool is_good() const { return faults.empty(); }
 };
 
+/// Told now and then how far a long look has come: so many of so many `what`; of 0: nobody knows of
+/// how many.
+using SalvageSaid =
+    std::function<void(const std::string& what, std::uint64_t done, std::uint64_t of)>;
+
 /// Works on a copy in `folder`, which is removed; so much room is needed there.  No engine may use
 /// the store meanwhile.
-Result<StoreReport> look_through(const std::string& file, const std::string& folder);
+Result<StoreReport> look_through(const std::string& file, const std::string& folder,
+                                 const SalvageSaid& said = {});
 
 /// Whether what an array runs needs a text for each of its tasks.
 using HasItems = std::function<bool(const std::string& recipe)>;
 
 /// The same, and writes what can be read to a new store, which must not be there yet; twice the
 /// store's room is needed beside it.  What has lost a part of what it would run is left out, and
-/// where anything may be missing all that had not ended is held.
+/// where anything may be missing all that had not ended is held.  Fails where nothing can be read.
 Result<StoreReport> salvage(const std::string& file, const std::string& into,
-                            const HasItems& has_items);
+                            const HasItems& has_items, const SalvageSaid& said = {});
 
 }  // namespace hpcbatch::store

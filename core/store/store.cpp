@@ -147,7 +147,10 @@ Store::~Store() {
   // Closing the database moves the log into it.
   try {
     wait_for_disk(true);
-    if (mark_.now.damage.empty() && is_open_ && db_.checkpoint()) {
+    // What lies there by now is somebody else's.
+    if (!missing_part().empty())
+      db_.leave_files_alone(true);
+    else if (mark_.now.damage.empty() && is_open_ && db_.checkpoint()) {
       mark_.now.moved = mark_.now.closed = true;
       mark_.write(true);
     }

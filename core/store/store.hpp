@@ -63,10 +63,21 @@ class Store {
   /// The next start looks first; until then the files stay as they are.
   void note_damage(const std::string& text);
 
+  /// The first of the files that is not where it was, or is another: removed, or put back, by someone
+  /// else.  What is open goes on, but nobody finds it again.  Empty: all are there.
+  std::string missing_part() const;
+
   /// All of it or nothing.  `durable` waits for the disk; without it the writes survive the end of
   /// this process, not of the machine.
   Result<void> commit(const std::vector<Write>& writes, bool durable);
 
+  /// What the mark says: how far ids and starts have come.
+  const MarkText& known() const { return mark_.now; }
+  /// The engine's, made once.
+  std::string name() { return meta("engine"); }
+  /// Before `begin`: ids up to that and so many starts were given by a later state of this store; true:
+  /// by none that it knows.
+  bool were_given(std::uint64_t highest, std::uint64_t starts);
   /// Counts this start of the engine, and reads what is alive.
   Snapshot begin();
   /// Nothing else may be asked of the store before the last of them was given, or this is gone.
@@ -163,7 +174,12 @@ class Store {
   std::uint64_t highest_{0};                ///< id of an array that was saved, or tried to be
   int log_{-1};                             ///< descriptor of the write-ahead log
   bool is_open_{false};                     ///< all was found to be well
-  bool log_begins_{false};                  ///< with the next commit, where the old one lies
+  struct Part {
+    std::string file;
+    std::uint64_t device{0}, inode{0};
+  };
+  std::vector<Part> parts_;  ///< as they were opened
+  bool log_begins_{false};   ///< with the next commit, where the old one lies
   struct Copy {
     std::string file;
     std::unique_ptr<sqlite::Copying> copying;

@@ -161,21 +161,21 @@ TEST_F(TornStore, StartsByItselfAfterThePowerWentWithWhatWasNotOnTheDisk) {
   EXPECT_FALSE(Store::open(copy)) << "a kill tears nothing";
   copy = killed();
   spoil_end_of_log(copy, 1);
-  write_mark_of(copy, "another start of the machine");
+  write_mark_of(copy, "another-start-of-the-machine");
   auto opened = Store::open(copy);
   ASSERT_TRUE(opened) << opened.error().text;
   opened->reset();
   EXPECT_EQ(missing(copy), "");
 
   copy = killed();
-  write_mark_of(copy, "another start of the machine");
+  write_mark_of(copy, "another-start-of-the-machine");
   spoil_end_of_log(copy, 12);
   EXPECT_FALSE(Store::open(copy)) << "that was on the disk, and acknowledged";
 }
 
 TEST_F(TornStore, ALogThatBeginsAnewIsNoDamage) {
   for (std::uint64_t id = 1; id <= 2500; ++id) save({array(id, IndexRange{1, 3})}, id % 100 == 0);
-  for (const char* boot : {"", "another start of the machine"}) {
+  for (const char* boot : {"", "another-start-of-the-machine"}) {
     const std::string copy = killed();
     if (*boot != 0) write_mark_of(copy, boot);
     auto opened = Store::open(copy);

@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+from patience import wait_until
+
 LONG = bool(os.environ.get("HPCBATCH_LONG"))
 PARTS = ("store.db", "store.db-wal", "store.db-mark")
 
@@ -83,7 +85,7 @@ def test_a_flipped_bit_loses_nothing_in_silence(home, arrays, part):
     assert check_start(home, arrays)
 
 
-@pytest.mark.parametrize("part", ["store.db-wal", "store.db"])
+@pytest.mark.parametrize("part", ["store.db-wal", "store.db", "store.db-mark"])
 def test_a_file_that_is_gone_is_missed(home, arrays, part):
     kept = keep(home)
     (home.home / part).unlink()
@@ -172,3 +174,62 @@ def test_of_a_lost_block_nothing_runs_as_something_else(home):
     assert home.wait(other) == 0
     assert home.ok("log", other) == "it is all there\n"
     assert int(home.submit("--", "true")) > int(other)
+
+
+def test_a_store_that_is_short_by_a_byte_is_salvaged(home, arrays):
+    home.ok("engine", "start")
+    home.ok("engine", "stop")
+    file = home.home / "store.db"
+    os.truncate(file, file.stat().st_size - 1)
+    assert not check_start(home, arrays)
+    saved = home.directory / "saved.db"
+    home.ok("fsck", "--salvage", saved)
+    file.unlink()
+    shutil.copy2(saved, file)
+    home.ok("engine", "start")
+    are_there(home, arrays)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_file_that_goes_under_a_running_engine_is_said(home, arrays, part):
+    home.ok("engine", "start")
+    kept = home.directory / "aside"
+    os.rename(home.home / part, kept)
+    refused = wait_until(lambda: (said := home.verb("submit", "--hold", "--", "true")).code != 0 and said, "it refuses")
+    assert part in refused.err and "hpcbatch backup" in refused.err, refused
+    saved = home.directory / "saved.db"
+    home.ok("backup", saved)
+    home.ok("engine", "stop")
+    for name in PARTS:
+        (home.home / name).unlink(missing_ok=True)
+    shutil.copy2(saved, home.home / "store.db")
+    home.ok("engine", "start")
+    are_there(home, arrays)
+
+
+def test_a_second_start_calls_a_living_store_in_use(home, arrays):
+    home.ok("engine", "start")
+    status = json.loads(home.ok("engine", "status", "--json"))
+    for name in ("engine.lock", "socket"):
+        (home.home / name).unlink(missing_ok=True)
+    second = home.verb("engine", "run")
+    assert second.code != 0 and f"process {status['pid']}" in second.err, second
+    assert "cannot be used" not in second.err, second
+
+
+def test_a_home_that_is_put_back_gives_no_id_again(home, tmp_path):
+    home.configure(
+        f"sites:\n  - {{name: here, scheduler: local, transport: shared_fs, workspace: {tmp_path}/workspace, "
+        "shapes: [{name: all, cpus: 1, memory: 200M}]}\n"
+    )
+    first = home.submit("--hold", "--", "true")
+    home.ok("engine", "stop")
+    backup = home.directory / "backup"
+    shutil.copytree(home.home, backup)
+    later = [home.submit("--hold", "--", "true") for _ in range(5)]
+    home.kill_engine()
+    shutil.rmtree(home.home)
+    shutil.copytree(backup, home.home)
+    next_one = home.submit("--hold", "--", "true")
+    assert int(next_one) > max(map(int, later)) > int(first)
+    assert "older than what its workspaces have seen" in (home.home / "engine.log").read_text()

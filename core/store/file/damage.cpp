@@ -10,7 +10,12 @@ namespace {
 constexpr std::size_t kWriteVersion = 18;  // in the first page: 1 rollback journal, 2 WAL
 
 std::optional<std::string> without_mark(const FoundFiles& files) {
-  // A store of an earlier version, or one whose mark was lost.
+  // Programs that ended pages with sums have always written a mark before all else.
+  if (!is_copy(files.first_page) && leaves_room_for_sums(files.first_page)) {
+    return fmt::format("its mark (store.db-mark), which says what must be in it, {}",
+                       files.has_mark ? "cannot be read" : "is gone");
+  }
+  // A store of an earlier version, or a copy that was put back.
   if (files.log.behind == 0) return std::nullopt;
   return fmt::format("a block in the middle of its log is bad, with {} good ones behind it",
                      files.log.behind);

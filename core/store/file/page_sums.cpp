@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -144,6 +145,10 @@ const char* page_sums() {
   return registered == SQLITE_OK ? layer.zName : nullptr;
 }
 
+bool leaves_room_for_sums(std::string_view first_page) {
+  return first_page.size() > kReserved && first_page[kReserved] == static_cast<char>(kSumSize);
+}
+
 bool has_its_sum(std::string_view page, std::uint64_t number) {
   if (page.size() != kPageSize) return false;
   const Sum sum = sum_of_page(page.data(), number);
@@ -152,6 +157,21 @@ bool has_its_sum(std::string_view page, std::uint64_t number) {
     return true;
   // One that is free may never have been written; in use, it is found to be no page of a table.
   return page.find_first_not_of('\0') == std::string_view::npos;
+}
+
+bool mend_page(std::string& page, std::uint64_t number) {
+  const char* sum_at = page.data() + kPageSize - kSumSize;
+  const Sum wanted{big_endian(sum_at), big_endian(sum_at + 4)};
+  const Sum is = sum_of_page(page.data(), number);
+  if (std::popcount(wanted.first ^ is.first) + std::popcount(wanted.second ^ is.second) == 1) {
+    put_sum(page, number);
+    return true;
+  }
+  const std::string_view summed(page.data(), kPageSize - kSumSize);
+  const auto bit = changed_bit(summed, is, wanted);
+  if (!bit) return false;
+  page[*bit / 8] = static_cast<char>(page[*bit / 8] ^ (1 << (*bit % 8)));
+  return true;
 }
 
 void put_sum(std::string& page, std::uint64_t number) {

@@ -16,6 +16,9 @@ using Key = std::vector<std::int64_t>;
 // Looks at a part of a table: a bad page costs two for each of its rows; more is a table of which
 // nothing but holes is left.
 constexpr int kMostLooks = 200'000;
+// So many in a row that found nothing: of a table whose first page is bad nothing is found ever.
+constexpr int kMostInVain = 20'000;
+constexpr std::uint64_t kRowsBetweenWords = 50'000;
 // Below all that is counted.
 constexpr std::int64_t kBelow = -1;
 // Above it, and near enough that distances are numbers too.
@@ -52,12 +55,14 @@ const char* without(const std::string& table) {
   return table == "meta" ? "key<>CAST('version' AS BLOB)" : "1";
 }
 
+using Said = std::function<void(const std::string&, std::uint64_t, std::uint64_t)>;
+
 enum class Way : std::uint8_t { Up, Down };
 
 class TableCopy {
  public:
-  TableCopy(sqlite::Connection& from, sqlite::Connection& to, std::string table)
-      : from_(from), to_(to), table_(std::move(table)), order_(order_of(table_)) {}
+  TableCopy(sqlite::Connection& from, sqlite::Connection& to, std::string table, const Said& said)
+      : from_(from), to_(to), table_(std::move(table)), order_(order_of(table_)), said_(said) {}
 
   bool run() {
     if (order_.empty()) {
@@ -79,7 +84,7 @@ class TableCopy {
   bool part(const Key& fixed, std::int64_t low, std::int64_t high) {
     const Scan up = scan(fixed, low, high, Way::Up);
     if (up.whole) return true;
-    if (looks_ >= kMostLooks) return false;
+    if (looks_ >= kMostLooks || in_vain_ >= kMostInVain) return false;
     const Scan down = scan(fixed, low, high, Way::Down);
     const std::int64_t from = up.last.value_or(low), to = down.last.value_or(high);
     if (up.last) within(fixed, from);
@@ -101,6 +106,7 @@ class TableCopy {
 
   Scan scan(const Key& fixed, std::int64_t low, std::int64_t high, Way way) {
     ++looks_;
+    ++in_vain_;
     Scan done;
     try {
       sqlite::Statement rows = from_.query(select(fixed.size(), way));
@@ -147,6 +153,8 @@ class TableCopy {
       insert_ = fmt::format("INSERT OR REPLACE INTO {}({}) VALUES({})", table_, columns, places);
     }
     to_.query(insert_.c_str()).run_with(row, 1);
+    in_vain_ = 0;
+    if (++rows_ % kRowsBetweenWords == 0 && said_) said_("rows of " + table_, rows_, 0);
   }
 
   sqlite::Connection& from_;
@@ -155,13 +163,16 @@ class TableCopy {
   const std::vector<std::string>& order_;
   std::string insert_;
   std::map<std::pair<std::size_t, Way>, std::string> selects_;
-  int looks_{0};
+  const Said& said_;
+  int looks_{0}, in_vain_{0};
+  std::uint64_t rows_{0};
 };
 
 }  // namespace
 
-bool copy_rows(sqlite::Connection& from, sqlite::Connection& to, const std::string& table) {
-  return TableCopy(from, to, table).run();
+bool copy_rows(sqlite::Connection& from, sqlite::Connection& to, const std::string& table,
+               const Said& said) {
+  return TableCopy(from, to, table, said).run();
 }
 
 }  // namespace hpcbatch::store

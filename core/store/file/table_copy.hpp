@@ -3,6 +3,8 @@
 
 #include "store/file/sqlite.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 namespace hpcbatch::store {
@@ -10,6 +12,9 @@ namespace hpcbatch::store {
 /// Copies the rows of `table` one by one from one database to the other, which has an open
 /// transaction; a row is named by its columns, and one that is there already is replaced.  What a
 /// bad page holds is left out; true: nothing was.  Throws where it cannot be written.
-bool copy_rows(sqlite::Connection& from, sqlite::Connection& to, const std::string& table);
+/// `said` is told now and then how many rows there are so far.
+bool copy_rows(sqlite::Connection& from, sqlite::Connection& to, const std::string& table,
+               const std::function<void(const std::string& table, std::uint64_t rows,
+                                        std::uint64_t)>& said = {});
 
 }  // namespace hpcbatch::store
