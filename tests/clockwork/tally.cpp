@@ -31,9 +31,9 @@ constexpr std::array kTransitions{
 
 Tally::Tally() {
   for (const std::string_view what : kEvents) counts_[std::string(what)] = 0;
-  // Pilots here have no files of their own, and are honest; tasks read no input.
-  for (const char* what :
-       {"event outputs delayed", "event workspace seen", "event overstepped", "event input given"})
+  // Pilots here have no files of their own, and are honest; tasks read no input; nobody ends a pause by hand.
+  for (const char* what : {"event outputs delayed", "event workspace seen", "event overstepped",
+                           "event input given", "event resume"})
     counts_.erase(what);
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;
