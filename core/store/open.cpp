@@ -150,16 +150,21 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     }
     store->db_.leave_files_alone(false);
     store->is_open_ = true;
-    for (const char* part : {"", "-wal", "-mark"}) {
-      struct stat facts {};
-      if (::stat((file + part).c_str(), &facts) != 0)
-        return refusal(fmt::format("cannot look at {}{}: {}", file, part, std::strerror(errno)));
-      store->parts_.push_back({file + part, facts.st_dev, facts.st_ino});
-    }
+    if (auto refused = store->note_parts()) return *refused;
     return store;
   } catch (const std::exception& e) {
     return damaged(file, e.what());
   }
+}
+
+std::optional<Error> Store::note_parts() {
+  for (const char* part : {"", "-wal", "-mark"}) {
+    struct stat facts {};
+    if (::stat((file_ + part).c_str(), &facts) != 0)
+      return refusal(fmt::format("cannot look at {}{}: {}", file_, part, std::strerror(errno)));
+    parts_.push_back({file_ + part, facts.st_dev, facts.st_ino});
+  }
+  return std::nullopt;
 }
 
 /// One that was made without: it is written anew beside, and takes the place of the old when it is

@@ -42,6 +42,16 @@ class Log {
   std::uint32_t database_pages{0};
 
  private:
+  /// As it stands, or as it was put right.
+  struct Block {
+    LogFrame frame;
+    std::string body;
+    bool has_head{false};
+    bool good{false};
+    bool is_fault{false};  ///< what goes on behind a gap is no fault of its own
+  };
+  static bool is_page(std::uint32_t number) { return number != 0 && number <= kMostPages; }
+
   Salts salts_of_frames() const {
     for (std::size_t at = 1; at < log_.frames(); ++at) {
       const LogFrame frame = log_.frame(at);
@@ -59,28 +69,36 @@ class Log {
     if (log_.has_header() || log_.frame(0).sum == log_.sum_behind(log_.seed(), 0))
       before = log_.seed();
     for (std::size_t at = 0; at < log_.frames(); ++at) {
-      LogFrame frame = log_.frame(at);
-      std::string body(log_.page(at));
-      const bool has_head = frame.salts == salts_ && frame.page != 0 && frame.page <= kMostPages;
-      const bool is_chained = before.has_value();
-      const bool follows = is_chained && frame.sum == log_.sum_behind(*before, at);
-      bool good = follows;
-      if (!good && is_chained && continues(log_.sum_behind(*before, at), at)) {
-        good = true;  // it is the sum that is wrong
-        before = log_.sum_behind(*before, at);
-      } else {
-        if (!good && is_chained) good = mend(*before, at, frame, body);
-        if (!is_chained) good = has_head && (is_certain(at) || goes_on_at(at + 1));
-        before = good || has_head ? std::optional(frame.sum) : std::nullopt;
-      }
-      if (!good && at >= end_) break;  // the torn end
-      // What goes on behind a gap is no fault of its own.
-      if (is_chained ? !follows : !good) tell(at, frame, good, has_head);
-      if (!good && !has_head) continue;
-      if (frame.page == 0 || frame.page > kMostPages) continue;
-      if (good) open_[frame.page] = std::move(body);
-      if (frame.pages != 0) commit(frame.pages);
+      Block block = block_at(at, before);
+      if (!block.good && at >= end_) break;  // the torn end
+      if (block.is_fault) tell(at, block);
+      if (block.good || block.has_head) keep(std::move(block));
     }
+  }
+  /// `before`: what its sum goes on from, where that is known; afterwards the same for the next one.
+  Block block_at(std::size_t at, std::optional<Sum>& before) const {
+    Block block{log_.frame(at), std::string(log_.page(at))};
+    block.has_head = block.frame.salts == salts_ && is_page(block.frame.page);
+    if (before) {
+      const Sum sum = log_.sum_behind(*before, at);
+      block.is_fault = block.frame.sum != sum;
+      if (block.is_fault && continues(sum, at)) {
+        block.good = true;  // it is the sum that is wrong
+        before = sum;
+        return block;
+      }
+      block.good = !block.is_fault || mend(*before, at, block.frame, block.body);
+    } else {
+      block.good = block.has_head && (is_certain(at) || goes_on_at(at + 1));
+      block.is_fault = !block.good;
+    }
+    before = block.good || block.has_head ? std::optional(block.frame.sum) : std::nullopt;
+    return block;
+  }
+  void keep(Block block) {
+    if (!is_page(block.frame.page)) return;
+    if (block.good) open_[block.frame.page] = std::move(block.body);
+    if (block.frame.pages != 0) commit(block.frame.pages);
   }
   void commit(std::uint32_t all) {
     // What a page was before is no lie: rows of it may be missing, or of a time that has passed.
@@ -111,13 +129,13 @@ class Log {
     body = both.substr(8);
     return true;
   }
-  void tell(std::size_t at, const LogFrame& frame, bool good, bool has_head) {
-    const bool is_known = good || has_head;
-    report_.faults.push_back(
-        fmt::format("block {} of the log, {} of the database, is bad{}", at + 1,
-                    is_known ? fmt::format("page {}", frame.page) : "nobody knows which page",
-                    good ? ", and was put right" : "; an older one is taken, where there is one"));
-    report_.mended += good ? 1 : 0;
+  void tell(std::size_t at, const Block& block) {
+    const bool is_known = block.good || block.has_head;
+    report_.faults.push_back(fmt::format(
+        "block {} of the log, {} of the database, is bad{}", at + 1,
+        is_known ? fmt::format("page {}", block.frame.page) : "nobody knows which page",
+        block.good ? ", and was put right" : "; an older one is taken, where there is one"));
+    report_.mended += block.good ? 1 : 0;
   }
 
   LogView log_;
@@ -176,7 +194,7 @@ void put_together(const std::string& file, const std::string& to, bool has_sums,
     } else if (has_sums && !has_its_sum(page, number)) {
       good = mend_page(page, number);
       report.faults.push_back(fmt::format("page {} of the database is bad{}", number,
-                                          good ? ", and was put right" : ""));
+                                          block.good ? ", and was put right" : ""));
       report.mended += good ? 1 : 0;
     }
     if (number == 1) page[18] = page[19] = 1;

@@ -116,6 +116,7 @@ class Store {
   void migrate();
   void compare_with_mark(bool copy);
   void look_for_damage();
+  std::optional<Error> note_parts();
   void wait_for_disk(bool wait);
   Result<void> shorten_log();
   void move_log();

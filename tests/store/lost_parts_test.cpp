@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 
 class LostParts : public StoreInFolder {
  protected:
-  static constexpr std::size_t kFrame = 4120;
-
   std::string file(const char* part = "") const { return folder + "/store.db" + part; }
   std::string into() const { return folder + "/saved.db"; }
   void submit(std::uint64_t first, std::uint64_t last) {
