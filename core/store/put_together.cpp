@@ -151,6 +151,16 @@ void spoil(std::string& page, std::uint64_t number) {
   page.back() = static_cast<char>(page.back() ^ 1);
 }
 
+/// Of a page that has lost a part of its sum alone, where what is left of it is right.
+bool complete_sum(std::string& page, std::size_t came, std::uint64_t number) {
+  if (came == kPageSize || came < kPageSize - kSumSize) return false;
+  std::string whole = page;
+  put_sum(whole, number);
+  if (whole.compare(0, came, page, 0, came) != 0) return false;
+  page = std::move(whole);
+  return true;
+}
+
 /// Where the file has lost its end, its head still says how long it was; SQLite takes nothing of a
 /// file that is shorter than that.
 std::uint64_t pages_of(const std::string& file, const Log& log, bool has_sums,
@@ -186,15 +196,16 @@ void put_together(const std::string& file, const std::string& to, bool has_sums,
     if (number % kPagesBetweenWords == 0 && said) said("page", number, pages);
     page.assign(kPageSize, '\0');
     in.read(page.data(), static_cast<std::streamsize>(kPageSize));
+    const auto came = static_cast<std::size_t>(in.gcount());
     in.clear();
     bool good = true;
     if (const auto newer = log.pages.find(static_cast<std::uint32_t>(number));
         newer != log.pages.end()) {
       page = newer->second;
     } else if (has_sums && !has_its_sum(page, number)) {
-      good = mend_page(page, number);
+      good = complete_sum(page, came, number) || mend_page(page, number);
       report.faults.push_back(fmt::format("page {} of the database is bad{}", number,
-                                          block.good ? ", and was put right" : ""));
+                                          good ? ", and was put right" : ""));
       report.mended += good ? 1 : 0;
     }
     if (number == 1) page[18] = page[19] = 1;

@@ -70,7 +70,7 @@ def test_what_is_no_trace_is_one_sentence(cli, tmp_path):
     assert "cannot read /nowhere: No such file" in refused("/nowhere")
     assert "standard input: this is no trace" in refused("-", stdin="hello\n")
     assert "several partitions (cpu, gpu)" in refused("-", stdin=trace(2) + trace(2, "cpu").split("\n", 1)[1])
-    assert "too short for episodes" in refused("-", stdin=trace(3))
+    assert "the trace is too short" in refused("-", stdin=trace(3))
     assert "does not fit into a cluster of 16" in refused("-", "--pilot-nodes", "17", stdin=trace(28))
     assert "did you mean 'easy'" in refused("-", "--backfill", "eazy", stdin="")
     whole = gzip.compress(trace(3).encode())
