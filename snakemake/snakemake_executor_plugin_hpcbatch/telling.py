@@ -95,7 +95,7 @@ class Telling:
         more = {} if external_jobid is None else {"external_jobid": external_jobid}
         try:
             if job.is_group():
-                self._group_failed(job, message, more)
+                self._group_failed(job, message, more, has_run)
             elif has_run:
                 job.log_error(message, **more)
             else:
@@ -105,7 +105,7 @@ class Telling:
         except Exception:  # another Snakemake
             self._logger.error(f"hpcbatch: {name_of(job)} failed: {message}")
 
-    def _group_failed(self, job, message, more):
+    def _group_failed(self, job, message, more, has_run):
         from snakemake_interface_logger_plugins.common import LogEvent
 
         members = [one.get_log_error_info(indent=True, **more) for one in job.jobs]
@@ -117,6 +117,8 @@ class Telling:
             **more,
         }
         self._logger.error(f"Error in group {rule_of(job)}: {message}", extra=facts)
+        if not has_run:  # a block of a member says how its command ended
+            return
         said = {line.strip() for line in message.splitlines()}
         failed = [one for one in job.jobs if member_failed(one.rule.name, one.output) in said]
         for one in sorted(failed or job.jobs, key=lambda one: one.rule.name):
