@@ -6,7 +6,9 @@ Snakemake calls everything here on its main thread, but `check_active_jobs`, whi
 import asyncio
 import os
 import shlex
+import signal
 import sys
+import threading
 import time
 import uuid
 
@@ -54,6 +56,7 @@ class Executor(RemoteExecutor):
         self._mode = getattr(self._settings, "mode", None) or "direct"
         self._telling = Telling(self.logger)
         self._is_leaving = False
+        self._is_first = True
         self._run = uuid.uuid4().hex[:12]
         self._submits = 0
         self._sending = None
@@ -109,6 +112,15 @@ class Executor(RemoteExecutor):
             refuse_local_containers(self.workflow)
         refuse_hopeless(self.workflow, self._offer, getattr(self._settings, "default_mem_mb", None), self._telling)
 
+    def _end_beside(self):
+        """Snakemake's handler of TERM takes a lock that the thread which it interrupts may hold, while it selects jobs: it waited
+        for itself for ever."""
+        graceful = signal.getsignal(signal.SIGTERM)
+        if threading.current_thread() is threading.main_thread() and graceful == getattr(
+            self.workflow.scheduler, "exit_gracefully", None
+        ):
+            signal.signal(signal.SIGTERM, lambda *args: threading.Thread(target=graceful, args=args).start())
+
     def _lift_limit(self):
         """Else each round of Snakemake's scheduler is followed by another a second later, its end too."""
         self._lifts_limit = False
@@ -122,6 +134,9 @@ class Executor(RemoteExecutor):
     # --- submitting ---------------------------------------------------------------------------------------------------
 
     def run_jobs(self, jobs):
+        if self._is_first:
+            self._is_first = False
+            self._end_beside()
         if self._lifts_limit:
             self._lift_limit()
         prepared, flushed = [], time.monotonic()

@@ -105,6 +105,27 @@ def test_jobs_that_are_to_go_on_are_taken_up_after_an_interrupt(bed):
     assert sorted(started(bed)) == sorted(map(str, range(6)))
 
 
+def test_a_snakemake_that_is_told_to_end_while_it_selects_jobs_ends(bed):
+    bed.write(
+        "rule all:\n    input: expand('b{i}', i=range(3))\n"
+        "rule a:\n    output: 'a{i}'\n    shell: 'touch {output}'\n"
+        "rule b:\n    input: 'a{i}'\n    output: 'b{i}'\n    shell: 'touch {output}'\n"
+    )
+    # It selects by a program that it waits for.
+    (bed.folder / "sitecustomize.py").write_text(
+        "import os, signal, subprocess\n"
+        "wait = subprocess.Popen.wait\n"
+        "def told(self, *rest, **more):\n"
+        "    if 'cbc' in str(self.args) and os.path.exists('a0') and not os.path.exists('told'):\n"
+        "        open('told', 'w'); os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return wait(self, *rest, **more)\n"
+        "subprocess.Popen.wait = told\n"
+    )
+    bed.env["PYTHONPATH"] = str(bed.folder)
+    code, text = bed.run("--jobs", "1", timeout=120)
+    assert (bed.folder / "told").exists() and code == 1 and "Will exit after finishing" in text, text
+
+
 def test_an_engine_that_is_killed_goes_unnoticed(bed):
     bed.write(HELD)
     snakemake = bed.begin()
