@@ -159,6 +159,19 @@ TEST_F(LocalTest, AKilledPilotIsAFailureAndItsChildrenGo) {
   EXPECT_TRUE(until_gone(number));
 }
 
+TEST_F(LocalTest, WhatTasksLeftGoesWhereNoPilotCanEndThemAnyMore) {
+  // A pilot leads a session of its own, in which its tasks are.
+  submit_shell("hbO",
+               "setsid sh -c 'echo $$; HPCBATCH_PILOT=hbO.0 sleep 600 & "
+               "HPCBATCH_PILOT=hbO1.0 sleep 600 & kill -KILL $$'; exit 137");
+  ASSERT_TRUE(until_ended("hbO"));
+  std::string session = until_logged("hbO");
+  session = session.substr(0, session.find('\n'));
+  EXPECT_EQ(processes_of(session).size(), 1);  // another pilot's
+  for (const std::string& line : processes_of(session)) ::kill(std::stoi(line), SIGKILL);
+  EXPECT_TRUE(until_gone(session));
+}
+
 TEST_F(LocalTest, CancelReachesThePilotAsTermAndLeavesNothing) {
   const std::string number =
       submit_shell("hbE", "trap 'echo drained; exit 0' TERM; sleep 600 & echo ready; wait");

@@ -43,6 +43,20 @@ hb_sweep() {
     [ -n "$hb_found" ] || return 0
   done
 }
+# Kills what the tasks of allocation $1 left where both its pilot and the pilot's keeper were killed: they cannot any more.
+# Its session is the dead pilot's.  What a task handed to a batch system, or to a server, is in another's.
+hb_sweep_tasks() {
+  hb_round=0
+  while [ "$hb_round" -lt 50 ]; do
+    hb_round=$((hb_round + 1)) hb_found=
+    for hb_file in $(grep -lsz "^HPCBATCH_PILOT=$1[.]" /proc/[0-9]*/environ); do
+      hb_file=${hb_file%/environ}
+      hb_stat "${hb_file#/proc/}" && [ "$hb_state" != Z ] && [ ! -e "/proc/$hb_session" ] || continue
+      kill -KILL "${hb_file#/proc/}" 2>/dev/null && hb_found=1
+    done
+    [ -n "$hb_found" ] || return 0
+  done
+}
 # The marks here that $1 names.  A task can put anything in their place: who opened a FIFO would wait for ever.
 hb_marks() {
   find . -maxdepth 1 -type f -size -2 -name "$1" ! -name '*[!A-Za-z0-9._-]*' 2>/dev/null
@@ -86,6 +100,7 @@ elif [ "$hb_walltime" -gt 0 ] && [ $((hb_now - hb_began)) -ge "$hb_walltime" ]; 
 else hb_cause=failed
 fi
 hb_sweep $$ $$
+hb_sweep_tasks "$hb_name"
 rm -f "$hb_dir/$hb_name.new"
 echo "$$ $hb_cause $hb_code" > "$hb_dir/$hb_name.new"
 mv -f "$hb_dir/$hb_name.new" "$hb_dir/$hb_name.ended"
@@ -118,6 +133,7 @@ for file in $(hb_marks "$1*.pid"); do
     [ "$walltime" = 0 ] || left=$((walltime - hb_now + began))
     echo "running $name $pid $left $host"
   elif [ -e "$file" ]; then
+    hb_sweep_tasks "$name"
     rm -f "$name.new" && echo "$pid lost 0" > "$name.new" && mv -f "$name.new" "$name.ended" && rm -f "$file"
   fi
 done
