@@ -27,6 +27,10 @@ namespace {
 constexpr int kLooksAtDying = 200;
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
+std::string lock_file(const std::string& directory) {
+  return directory + "/engine.lock";
+}
+
 Owner ourselves(const EngineWays& ways) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
@@ -59,7 +63,7 @@ bool write_words(int descriptor, const std::string& text) {
 }  // namespace
 
 std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, EngineWays ways) {
-  const std::string file = directory + "/engine.lock";
+  const std::string file = lock_file(directory);
   const Owner us = ourselves(ways);
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) {
@@ -95,11 +99,11 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, 
     return NotOwner{NotOwner::Why::Failed, fmt::format("cannot write {}: {}", file, why)};
   }
   ::fsync(descriptor);
-  return OwnerLock(file, descriptor, std::move(ways));
+  return OwnerLock(directory, descriptor, std::move(ways));
 }
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
-    : file_(std::move(other.file_)),
+    : directory_(std::move(other.directory_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       ways_(std::move(other.ways_)) {}
 
@@ -114,6 +118,22 @@ OwnerLock::~OwnerLock() {
 void OwnerLock::renew(bool ends_when_idle) {
   ways_.ends_when_idle = ends_when_idle;
   (void)write_words(descriptor_, to_text(ourselves(ways_)));
+}
+
+bool OwnerLock::is_in_place() const {
+  struct stat held {};
+  struct stat found {};
+  return ::fstat(descriptor_, &held) == 0 && ::stat(lock_file(directory_).c_str(), &found) == 0 &&
+         held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+}
+
+std::optional<NotOwner> OwnerLock::stand_again() {
+  if (is_in_place()) return std::nullopt;
+  auto again = take(directory_, ways_);
+  if (auto* refused = std::get_if<NotOwner>(&again)) return std::move(*refused);
+  // The old one goes with `again`.
+  std::swap(descriptor_, std::get<OwnerLock>(again).descriptor_);
+  return std::nullopt;
 }
 
 }  // namespace hpcbatch::store

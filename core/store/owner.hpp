@@ -1,6 +1,7 @@
 // Who owns the state directory: one engine, on one host, for as long as it lives.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -36,11 +37,16 @@ class OwnerLock {
 
   /// To be called about once a minute.
   void renew(bool ends_when_idle);
+  /// Makes the file again where somebody has removed or replaced it; where it cannot be had, as
+  /// `take` refuses.
+  std::optional<NotOwner> stand_again();
 
  private:
-  OwnerLock(std::string file, int descriptor, EngineWays ways)
-      : file_(std::move(file)), descriptor_(descriptor), ways_(std::move(ways)) {}
-  std::string file_;
+  OwnerLock(std::string directory, int descriptor, EngineWays ways)
+      : directory_(std::move(directory)), descriptor_(descriptor), ways_(std::move(ways)) {}
+  bool is_in_place() const;
+
+  std::string directory_;
   int descriptor_{-1};
   EngineWays ways_;
 };

@@ -83,6 +83,33 @@ TEST_F(OwnerTest, SaysHowItRunsForWhoeverStartsTheNext) {
   EXPECT_EQ(kept().process, ::getpid());
 }
 
+TEST_F(OwnerTest, AFileThatWasRemovedOrReplacedIsMadeAgain) {
+  auto taken = OwnerLock::take(folder, {"/sites.yaml", false});
+  ASSERT_TRUE(is_ours(taken));
+  auto& lock = std::get<OwnerLock>(taken);
+  const auto named = [&] {
+    std::ifstream in(folder + "/engine.lock");
+    std::stringstream text;
+    text << in.rdbuf();
+    return parse_owner(text.str()).value_or(Owner{});
+  };
+  std::filesystem::remove(folder + "/engine.lock");
+  EXPECT_FALSE(lock.stand_again());
+  EXPECT_EQ(named().process, ::getpid());
+  EXPECT_EQ(named().config, "/sites.yaml");
+  std::filesystem::rename(folder + "/engine.lock", folder + "/aside");
+  std::ofstream(folder + "/engine.lock") << "";
+  EXPECT_FALSE(lock.stand_again());
+  EXPECT_EQ(named().process, ::getpid());
+  EXPECT_FALSE(lock.stand_again());
+  std::filesystem::remove(folder + "/engine.lock");
+  write_lock("far-away", "boot", 4711, static_cast<long long>(std::time(nullptr)));
+  const auto refused = lock.stand_again();
+  ASSERT_TRUE(refused) << "another host's engine has taken it meanwhile";
+  EXPECT_EQ(refused->why, NotOwner::Why::Elsewhere);
+  EXPECT_EQ(named().host, "far-away");
+}
+
 TEST_F(OwnerTest, SaysThatALockCannotBeOpened) {
   std::filesystem::create_directory(folder + "/engine.lock");
   const auto refused = OwnerLock::take(folder);
