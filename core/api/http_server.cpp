@@ -3,6 +3,7 @@
 #include "documents/plain_numbers.hpp"
 #include "documents/text_check.hpp"
 #include "loop/asio.hpp"
+#include "posix/fd.hpp"
 #include "posix/socket_path.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -22,6 +24,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -119,6 +122,8 @@ struct HttpServer::State {
   std::list<Client*> quiet;  ///< that we owe nothing, the longest first
   int spare{spare_descriptor()};
   std::string path;
+  dev_t device{0};  ///< of the file at the path, as it was made
+  ino_t inode{0};
   bool is_ending{false};  ///< what is not answered by now goes to the next engine
 };
 
@@ -340,6 +345,19 @@ bool is_ours(Socket& socket) {
          (peer.uid == ::geteuid() || peer.uid == 0);
 }
 
+bool is_listened_at(const std::string& path) {
+  const SocketPath reachable = socket_path(path);
+  if (reachable.error != 0) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
+  const Fd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // One that has no room for more just now listens too.
+  return client && (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                              sizeof address) == 0 ||
+                    errno == EAGAIN);
+}
+
 }  // namespace
 
 HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler, std::size_t most_clients)
@@ -350,11 +368,15 @@ HttpServer::~HttpServer() {
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->pause.cancel();
-  if (!state_->path.empty()) ::unlink(state_->path.c_str());
+  if (is_in_reach()) ::unlink(state_->path.c_str());
 }
 
 void HttpServer::end() {
   state_->is_ending = true;
+}
+
+const std::string& HttpServer::path() const {
+  return state_->path;
 }
 
 std::size_t HttpServer::clients() const {
@@ -366,19 +388,40 @@ Result<void> HttpServer::listen(const std::string& path) {
     const SocketPath reachable = socket_path(path);
     if (reachable.error != 0) throw std::runtime_error(std::strerror(reachable.error));
     ::unlink(path.c_str());
-    state_->acceptor.open();
+    asio::local::stream_protocol::acceptor made(state_->acceptor.get_executor());
+    made.open();
     const mode_t before = ::umask(0177);
     error_code error;
-    state_->acceptor.bind(asio::local::stream_protocol::endpoint(reachable.text), error);
+    made.bind(asio::local::stream_protocol::endpoint(reachable.text), error);
     ::umask(before);
     if (error) throw boost::system::system_error(error);
-    state_->acceptor.listen();
+    made.listen();
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) throw std::runtime_error(std::strerror(errno));
+    state_->device = facts.st_dev;
+    state_->inode = facts.st_ino;
+    state_->pause.cancel();
+    state_->acceptor = std::move(made);
   } catch (const std::exception& e) {
     return Error{Error::Kind::Rejected, fmt::format("cannot listen on {}: {}", path, e.what())};
   }
   state_->path = path;
   accept(state_);
   return {};
+}
+
+bool HttpServer::is_in_reach() const {
+  struct stat facts {};
+  return !state_->path.empty() && ::stat(state_->path.c_str(), &facts) == 0 &&
+         facts.st_dev == state_->device && facts.st_ino == state_->inode;
+}
+
+Result<void> HttpServer::listen_again(const std::string& path) {
+  if (is_listened_at(path)) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot listen on {}: another process listens there", path)};
+  }
+  return listen(path);
 }
 
 namespace {

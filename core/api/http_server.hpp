@@ -63,6 +63,13 @@ class HttpServer {
   /// `path` may be longer than a socket address holds.  The socket has mode 0600; one that is there
   /// is replaced.
   Result<void> listen(const std::string& path);
+  /// False once somebody has removed or replaced the file of the socket: nobody new comes in.
+  bool is_in_reach() const;
+  /// As `listen`, for a server that is out of reach; clients that are connected stay.  Rejected where
+  /// somebody else listens there.
+  Result<void> listen_again(const std::string& path);
+  /// Where it listens.
+  const std::string& path() const;
   std::size_t clients() const;
   /// From now on, who gets no answer is hung up on, as by an engine that has gone: he asks the next
   /// one.

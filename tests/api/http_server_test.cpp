@@ -3,6 +3,8 @@
 #include "api/http_server.hpp"
 #include "loop/asio.hpp"
 
+#include <boost/asio/use_future.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +91,43 @@ TEST_F(HttpServerTest, AnswersWhatItCannotTakeInJson) {
   const std::string wrong = ask(connect(), "what is this\r\n\r\n");
   EXPECT_THAT(wrong, StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(wrong, HasSubstr(R"({"error":"this is no HTTP request)"));
+}
+
+TEST_F(HttpServerTest, ListensAgainWhereItsSocketWasRemovedOrReplaced) {
+  const auto in_reach = [&] {
+    return asio::post(loop, asio::use_future([&] { return server->is_in_reach(); })).get();
+  };
+  const auto listens_again = [&] {
+    return asio::post(loop, asio::use_future([&] {
+                        const auto listening = server->listen_again(folder + "/socket");
+                        return listening ? "" : listening.error().text;
+                      }))
+        .get();
+  };
+  const int connected = connect();
+  const std::string patient = "GET / HTTP/1.1\r\n\r\n";
+  EXPECT_EQ(::send(connected, patient.data(), patient.size(), 0),
+            static_cast<ssize_t>(patient.size()));
+  char byte = 0;
+  EXPECT_EQ(::recv(connected, &byte, 1, 0), 1);
+  EXPECT_TRUE(in_reach());
+  std::filesystem::remove(folder + "/socket");
+  EXPECT_FALSE(in_reach());
+  EXPECT_EQ(listens_again(), "");
+  EXPECT_TRUE(in_reach());
+  EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask(connected, kGood), HasSubstr("HTTP/1.1 200")) << "who was connected stays";
+
+  std::filesystem::remove(folder + "/socket");
+  auto other = std::make_unique<HttpServer>(loop, serve);
+  EXPECT_TRUE(asio::post(loop, asio::use_future(
+                                   [&] { return other->listen(folder + "/socket").has_value(); }))
+                  .get());
+  EXPECT_FALSE(in_reach());
+  EXPECT_THAT(listens_again(), HasSubstr("another process listens there"));
+  asio::post(loop, asio::use_future([&] { server.reset(); })).get();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/socket")) << "it is the other's";
+  asio::post(loop, asio::use_future([&] { other.reset(); })).get();
 }
 
 TEST_F(HttpServerTest, TellsAClientThatThereAreNoDescriptorsLeft) {
