@@ -90,7 +90,7 @@ json::object EngineRoutes::engine_json() const {
   const auto trouble = runtime_.store_trouble();
   json::object object{
       {"pid", ::getpid()},
-      {"socket", facts_.socket},
+      {"socket", facts_.socket()},
       {"version", HPCBATCH_VERSION},
       {"uptime_s", seconds(runtime_.now() - facts_.started)},
       {"started_at", seconds(facts_.started)},

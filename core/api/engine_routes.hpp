@@ -12,11 +12,11 @@
 
 namespace hpcbatch {
 
-/// What `GET /v1/engine` says that does not change.
+/// What `GET /v1/engine` says of how the engine was started.
 struct EngineFacts {
   std::string home;
-  std::string socket;
-  std::string configuration;  ///< empty: there is none
+  std::function<std::string()> socket;  ///< where it listens now
+  std::string configuration;            ///< empty: there is none
   Time started{};
   std::uint32_t umask{};  ///< as it was when the engine started: for tasks whose client names none
 };

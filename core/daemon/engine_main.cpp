@@ -4,6 +4,7 @@
 #include "api/dropbox_ports.hpp"
 #include "api/dropbox_routes.hpp"
 #include "cli/process/surroundings.hpp"
+#include "daemon/reach.hpp"
 #include "daemon/trusted_places.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
@@ -27,7 +28,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -51,21 +51,8 @@ struct NoStart {
   std::string text;
 };
 
-/// Made if it is not there; refused if others could look or write.
-void own_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw NoStart{1, fmt::format("cannot make the directory {}: {}", path, std::strerror(errno))};
-  }
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0)
-    throw NoStart{1, fmt::format("cannot look at {}: {}", path, std::strerror(errno))};
-  if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-    throw NoStart{1, fmt::format("{} is not ours alone (owner {}, mode {:o}); 'chmod 700' it, or "
-                                 "name another with HPCBATCH_HOME",
-                                 path, facts.st_uid, facts.st_mode & 07777)};
-  }
+void need_own_directory(const std::string& path) {
+  if (const auto why = own_directory(path)) throw NoStart{1, *why};
 }
 
 Configuration configuration_of(const EngineOptions& options, const Places& places,
@@ -188,6 +175,8 @@ class EngineProcess {
 
   int run(store::OwnerLock& lock) {
     watch(lock);
+    Reach reach(loop_, places_, *server_, lock);
+    reach.begin();
     loop_.run();
     return failed_ ? 1 : 0;
   }
@@ -231,8 +220,8 @@ class EngineProcess {
     const std::string workspace = sites_of(configuration_, places_.home).front().workspace;
     api_ = std::make_unique<Api>(
         *runtime_, tools_,
-        EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(),
-                    callers_umask_},
+        EngineFacts{places_.home, [this] { return server_->path(); }, configuration_.file,
+                    runtime_->now(), callers_umask_},
         StayOrGo{[this] { ends_when_idle_ = false; }, [this] { return ends_when_idle_; }});
     dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, workspace, places_.home);
     dropbox_routes_ = std::make_unique<DropboxRoutes>(*dropboxes_);
@@ -246,7 +235,7 @@ class EngineProcess {
         descriptors_.clients);
     if (auto listening = server_->listen(places_.socket); !listening)
       throw NoStart{1, listening.error().text};
-    link_socket();
+    link_socket(places_);
   }
 
   void open_dropboxes() {
@@ -291,16 +280,6 @@ class EngineProcess {
       if (error) return;
       if (is_new) ::chmod(path.c_str(), 0700);
     }
-  }
-
-  /// A shell without XDG_RUNTIME_DIR looks for the socket in the home.
-  void link_socket() const {
-    const std::string beside = places_.home + "/socket";
-    if (beside == places_.socket) return;
-    std::error_code error;
-    std::filesystem::remove(beside, error);
-    std::filesystem::create_symlink(places_.socket, beside, error);
-    if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
   }
 
   /// Once a minute: renews the lock, and ends an engine that a client started and nobody needs any
@@ -424,8 +403,8 @@ int run_engine(const EngineOptions& options) {
       for (const std::string& text : said) std::cerr << "hpcbatch: " << text << '\n';
       return 0;
     }
-    own_directory(places->home);
-    own_directory(std::filesystem::path(places->socket).parent_path().string());
+    need_own_directory(places->home);
+    need_own_directory(std::filesystem::path(places->socket).parent_path().string());
     for (const std::string& text : said) spdlog::warn("{}", text);
     auto taken =
         store::OwnerLock::take(places->home, {configuration.file, options.started_by_client});

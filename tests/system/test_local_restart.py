@@ -2,10 +2,13 @@
 ran are used on."""
 
 import collections
+import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 
@@ -309,6 +312,87 @@ def test_a_second_engine_for_the_same_home_is_refused_and_the_owner_named(home):
     second = home.verb("engine", "run", timeout=20)
     assert second.code not in (0, -signal.SIGKILL) and str(pid) in second.err, second
     assert home.engine_pid() == pid
+
+
+@pytest.fixture
+def at_login():
+    """A home as a login has it: the socket lies in $XDG_RUNTIME_DIR."""
+    with EngineAtHome() as engine:
+        engine.home = engine.directory / "state/hpcbatch"
+        engine.env.pop("HPCBATCH_HOME")
+        engine.env["XDG_STATE_HOME"] = str(engine.directory / "state")
+        engine.env["XDG_RUNTIME_DIR"] = str(engine.directory / "run")
+        yield engine
+
+
+def test_a_socket_that_was_removed_is_made_again(home):
+    held = home.submit("--hold", "--", "true")
+    pid = home.engine_pid()
+    (home.home / "socket").unlink()
+    assert held in home.ok("list")
+    assert home.engine_pid() == pid
+    assert "listening again" in home.log_end()
+
+
+def test_who_waits_does_not_miss_a_socket_that_was_removed(home):
+    task = home.submit("--hold", "--", "true")
+    waiting = home.begin("wait", task)
+    home.engine_pid()
+    (home.home / "socket").unlink()
+    home.ok("release", task)
+    assert waiting.wait(60) == 0
+
+
+def test_after_a_log_out_the_engine_is_found_again(at_login):
+    held = at_login.submit("--hold", "--", "true")
+    pid = at_login.engine_pid()
+    shutil.rmtree(at_login.directory / "run")
+    assert held in at_login.ok("list")
+    assert at_login.engine_pid() == pid
+    assert stat.S_IMODE((at_login.directory / "run/hpcbatch").stat().st_mode) == 0o700
+
+
+def test_where_no_socket_can_be_made_at_its_place_the_engine_listens_in_its_home(at_login):
+    held = at_login.submit("--hold", "--", "true")
+    pid = at_login.engine_pid()
+    run = at_login.directory / "run"
+    shutil.rmtree(run)
+    run.write_text("")  # as /run/user, in which only root makes a directory
+    assert held in at_login.ok("list")
+    assert at_login.status()["pid"] == pid
+    assert at_login.status()["socket"] == str(at_login.home / "socket")
+    run.unlink()
+    run.mkdir(mode=0o700)  # the next log-in
+    assert held in at_login.ok("list")
+    assert at_login.engine_pid() == pid
+    at_login.ok("engine", "stop")
+    assert held in at_login.ok("list")
+    assert at_login.status()["socket"] == str(run / "hpcbatch/socket")
+
+
+def test_a_start_finds_a_living_engine_that_has_lost_lock_and_socket(home):
+    home.ok("engine", "start")
+    pid = home.engine_pid()
+    for name in ("engine.lock", "socket"):
+        (home.home / name).unlink()
+    again = home.verb("engine", "start")
+    assert again.code == 0 and f"runs already: process {pid}" in again.out, again
+    assert f"process {pid}\n" in (home.home / "engine.lock").read_text()
+
+
+def test_a_stopped_engine_that_cannot_make_its_socket_is_named(home):
+    home.ok("engine", "start")
+    pid = home.engine_pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        (home.home / "socket").unlink()
+        told = home.verb("doctor", "--json")
+        assert told.code == 1 and "waits for the engine" in told.err, told
+        (engine,) = (row for row in map(json.loads, told.out.splitlines()) if row["check"] == "engine")
+        assert not engine["ok"] and f"`kill {pid}`" in engine["text"], engine
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: (home.home / "socket").exists(), what="the socket")
 
 
 @pytest.mark.parametrize("verb", ["wait", "run"])
