@@ -170,7 +170,7 @@ class Calls:
         self._number = 0
         self._closing = False
         self._feed: Feed[tuple[str, list[Call]]] = Feed(
-            _client.Client(engine.path), name, self._ended, self._warn, self._revive
+            _client.Client(engine.named_path), name, self._ended, self._warn, self._revive
         )
         self._feed.begin()
         self._threads = [

@@ -78,17 +78,19 @@ def user_name() -> str:
 
 
 def socket_path(environment: Mapping[str, str] = os.environ) -> str:
-    """Where the user's engine listens."""
+    """Where the user's engine listens: in its home where $XDG_RUNTIME_DIR, which logging out removes, has no socket."""
     home = environment.get("HPCBATCH_HOME")
     if home:
         return os.path.join(home, "socket")
-    runtime = environment.get("XDG_RUNTIME_DIR", "")
-    if runtime.startswith("/"):
-        return os.path.join(runtime, "hpcbatch", "socket")
     state = environment.get("XDG_STATE_HOME", "")
     if not state.startswith("/"):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(state, "hpcbatch", "socket")
+    in_home = os.path.join(state, "hpcbatch", "socket")
+    runtime = environment.get("XDG_RUNTIME_DIR", "")
+    if not runtime.startswith("/"):
+        return in_home
+    path = os.path.join(runtime, "hpcbatch", "socket")
+    return in_home if not os.path.exists(path) and os.path.exists(in_home) else path
 
 
 def _installed_beside() -> str | None:
@@ -221,13 +223,18 @@ class Client:
     """`timeout`: seconds for an answer to a request that does not wait for anything by itself."""
 
     def __init__(self, path: str | None = None, timeout: float = 60.0) -> None:
-        self.path: str = path or socket_path()
+        self.named_path = path
         self._timeout = timeout
         self._local = _OfThread()
         self._waiting: set[UnixConnection] = set()  # connections that wait for an answer
         self.home: str | None = None  # the engine's state directory, once it has said so
         self._of_age: str | None = None  # what is said of an engine that is older than this package
         self._interrupted = False
+
+    @property
+    def path(self) -> str:
+        """Where the engine is looked for."""
+        return self.named_path or socket_path()
 
     def interrupt(self) -> None:
         """From any thread: ends all requests that wait for something, now and from now on, by EngineAway."""

@@ -13,6 +13,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from hpcbatch import client  # noqa: E402
 
 
+def test_the_socket_in_the_home_counts_where_a_log_out_took_the_other(tmp_path):
+    places = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    in_run, in_home = tmp_path / "run/hpcbatch/socket", tmp_path / "state/hpcbatch/socket"
+    assert client.socket_path(places) == str(in_run)
+    for path in (in_home, in_run):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+        assert client.socket_path(places) == str(path)
+    in_run.unlink()
+    in_home.unlink()
+    in_home.symlink_to(in_run)
+    assert client.socket_path(places) == str(in_run)
+    assert client.socket_path(places | {"HPCBATCH_HOME": "/mine"}) == "/mine/socket"
+
+
 def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     door.bind(str(tmp_path / "socket"))
