@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <array>
+#include <ctime>
 #include <sstream>
 
 namespace hpcbatch {
@@ -34,6 +35,14 @@ long long start_of_process(int process) {
 
 bool is_running(int process, long long start, const std::string& boot) {
   return boot == boot_id() && start != 0 && start_of_process(process) == start;
+}
+
+long long time_of_start(long long ticks) {
+  std::istringstream uptime(read_start_of("/proc/uptime"));
+  double seconds = 0;
+  const long hertz = ::sysconf(_SC_CLK_TCK);
+  if (!(uptime >> seconds) || hertz <= 0) return 0;
+  return std::time(nullptr) - static_cast<long long>(seconds) + ticks / hertz;
 }
 
 std::string boot_id() {

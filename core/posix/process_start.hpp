@@ -13,6 +13,9 @@ long long start_of_process(int process);
 /// still there.
 bool is_running(int process, long long start, const std::string& boot);
 
+/// When that was, in seconds since 1970, to the second; 0: not known.
+long long time_of_start(long long ticks);
+
 /// Another one after each start of the machine (random(4)); empty: not known.
 std::string boot_id();
 

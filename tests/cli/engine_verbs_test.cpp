@@ -1,6 +1,8 @@
 // Starting an engine where none runs, and what else is said to it.  The engine is the probe's own
 // (probe_main.cpp).
 #include "cli/verbs/installation.hpp"
+#include "model/owner.hpp"
+#include "posix/process_start.hpp"
 #include "verb_test.hpp"
 
 #include <filesystem>
@@ -129,6 +131,33 @@ TEST_F(EngineVerbsTest, LooksNameAnEngineOnAnotherHost) {
   }
   write_lock(3600);
   EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
+}
+
+TEST_F(EngineVerbsTest, AnEngineThatHasLostItsSocketIsNamedAndWaitedFor) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  file("engine.lock", to_text(Owner{.host = host,
+                                    .boot_id = boot_id(),
+                                    .process = ::getpid(),
+                                    .process_start = start_of_process(::getpid()),
+                                    .heartbeat = 1}));
+  CliOptions options;
+  options.is_terminal = true;
+  CliProcess status(home(), {"engine", "status"}, options);
+  status.wait_for_output("waits for the engine: an engine runs here (process " +
+                         std::to_string(::getpid()) + ", since 2");
+  CliProcess doctor(home(), {"doctor"}, options);
+  doctor.wait_for_output("waits for the engine: an engine runs here");
+  engine_answers({{"GET /v1/engine", R"({"pid": 12, "version": "1"})"}, {"GET /v1/sites", "{}"}});
+  EXPECT_EQ(status.wait().exit_code, 0);
+  EXPECT_THAT(doctor.wait().out, HasSubstr("runs as process " + std::to_string(::getpid())));
+  engine_ends();
+  ::unlink((home() + "/socket").c_str());
+  const CliResult never = cli({"list"});
+  EXPECT_EQ(never.exit_code, 3);
+  EXPECT_THAT(never.err, HasSubstr("`kill " + std::to_string(::getpid()) + "` ends the engine"));
+  EXPECT_EQ(starts(), "") << "a second one would be refused";
+  ::unlink((home() + "/engine.lock").c_str());
 }
 
 TEST_F(EngineVerbsTest, VerbsThatLookStartAnEngineAndSaySo) {

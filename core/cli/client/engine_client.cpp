@@ -2,6 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/values.hpp"
 #include "posix/process_start.hpp"
 
 #include <boost/json/parse.hpp>
@@ -96,6 +97,20 @@ std::optional<Owner> engine_that_died(const std::string& home) {
   return owner;
 }
 
+std::optional<std::string> engine_out_of_reach(const Places& places) {
+  const auto owner = owner_of(places.home);
+  if (!owner || owner->host != own_host() ||
+      !is_running(owner->process, owner->process_start, owner->boot_id))
+    return std::nullopt;
+  const std::string process = std::to_string(owner->process);
+  const std::string since = time_at({{"at", time_of_start(owner->process_start)}}, "at");
+  return "an engine runs here (process " + process + ", since " + since +
+         "), but it does not listen at its socket " + places.socket +
+         ". If somebody has removed that, the engine makes it again within a few seconds; " +
+         places.home + "/engine.log says why it cannot. `kill " + process +
+         "` ends the engine: queued work stays, and the next command starts a new engine";
+}
+
 std::optional<std::string> engine_elsewhere(const std::string& home) {
   const auto owner = owner_of(home);
   if (!owner || owner->host == own_host() || std::time(nullptr) - owner->heartbeat >= kHeartbeatAge)
@@ -106,7 +121,8 @@ std::optional<std::string> engine_elsewhere(const std::string& home) {
 
 json::object EngineClient::object_of(const Answer& answer) {
   if (answer.outcome == Exchange::NoEngine) {
-    if (const auto text = engine_elsewhere(home_)) throw CommandError(kExitNoEngine, *text);
+    if (const auto text = engine_elsewhere(places_.home)) throw CommandError(kExitNoEngine, *text);
+    if (const auto text = engine_out_of_reach(places_)) throw CommandError(kExitNoEngine, *text);
   }
   json::object object = hpcbatch::object_of(answer);
   const json::value* trouble = object.if_contains("trouble");

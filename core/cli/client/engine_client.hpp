@@ -26,7 +26,7 @@ std::vector<std::string> sockets_of(const Places& places);
 class EngineClient {
  public:
   EngineClient(const Places& places, int interrupt)
-      : home_(places.home), http_(sockets_of(places), interrupt) {}
+      : places_(places), http_(sockets_of(places), interrupt) {}
 
   boost::json::object get(const std::string& target, std::chrono::milliseconds time = kAnswerTime);
   boost::json::object post(const std::string& target, const boost::json::object& body,
@@ -44,7 +44,7 @@ class EngineClient {
   static constexpr std::chrono::milliseconds kAnswerTime{30'000};
 
  private:
-  std::string home_;
+  Places places_;
   HttpClient http_;
   std::function<bool()> find_again_;
   bool told_trouble_{false};
@@ -56,6 +56,10 @@ boost::json::object object_of(const Answer& answer);
 /// How the engine of this state directory ran that died without a word on this host, and was not
 /// started again since.
 std::optional<Owner> engine_that_died(const std::string& home);
+
+/// Where an engine lives on this host that nobody listens for: a sentence that says so, and what to
+/// do.  It has lost its socket, which it makes again within seconds, or it begins or ends just now.
+std::optional<std::string> engine_out_of_reach(const Places& places);
 
 /// Where an engine on another host uses this state directory: a sentence that says so.
 std::optional<std::string> engine_elsewhere(const std::string& home);

@@ -3,10 +3,13 @@
 #include "cli/client/engine_revival.hpp"
 #include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/table.hpp"
 #include "posix/fd.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -25,6 +28,10 @@ namespace {
 constexpr std::chrono::seconds kStartTime{60};
 /// An engine that holds the lock listens soon after, or is about to end.
 constexpr std::chrono::seconds kOtherTime{10};
+/// One that lives and does not listen begins or ends just now, or makes its socket again.
+constexpr std::chrono::seconds kReachTime{20};
+/// Shorter than that, nobody need hear of it.
+constexpr std::chrono::seconds kQuiet{1};
 constexpr std::chrono::milliseconds kLookForEngineEvery{20};
 constexpr int kReadyInChild = 3;
 
@@ -178,14 +185,31 @@ Way as_the_last_one(const Places& places, Way asked) {
 
 }  // namespace
 
+Answer connect_to_running(EngineClient& client, const Places& places, const Interrupt& interrupt) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  bool is_told = false;
+  for (;;) {
+    Answer answer = client.http().connect();
+    if (answer.outcome != Exchange::NoEngine || Clock::now() - begin >= kReachTime) return answer;
+    const auto text = engine_out_of_reach(places);
+    if (!text) return answer;
+    if (Clock::now() - begin >= kQuiet && !std::exchange(is_told, true))
+      std::fprintf(stderr, "hpcbatch: waits for the engine: %s\n", one_line(*text).c_str());
+    interrupt.pause(kLookForEngineEvery);
+  }
+}
+
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
                       Lifetime lifetime, const std::optional<std::string>& config) {
-  if (is_connected(client.http().connect())) return false;
+  if (is_connected(connect_to_running(client, places, interrupt))) return false;
+  if (const auto text = engine_out_of_reach(places)) throw CommandError(kExitNoEngine, *text);
   const Way way = as_the_last_one(places, {lifetime, config});
   // The second try is for an engine that held the lock while it was ending.
+  std::string said;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const Started started = spawn_engine(places, way.lifetime, way.config);
-    std::string said = read_ready(started, interrupt);
+    said = read_ready(started, interrupt);
     if (said == std::string(1, kEngineReady)) {
       if (!is_connected(client.http().connect()))
         cannot_start("it said that it is ready but nobody listens at " + places.socket);
@@ -203,8 +227,8 @@ bool connect_or_start(EngineClient& client, const Places& places, const Interrup
     }
     throw CommandError(exit_code == kExitUsage ? kExitUsage : kExitNoEngine, said);
   }
-  cannot_start("another one holds the lock in " + places.home + " but does not answer at " +
-               places.socket);
+  cannot_start((said.empty() ? "another one runs in " + places.home : said) +
+               ", but it does not answer at " + places.socket);
 }
 
 void check_configuration(const std::optional<std::string>& config) {

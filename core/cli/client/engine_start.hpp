@@ -20,6 +20,11 @@ enum class Lifetime { UntilStopped, UntilIdle };
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
                       Lifetime lifetime, const std::optional<std::string>& config = {});
 
+/// Connects `client` to an engine that runs.  Where one lives that has lost its socket, waits for it
+/// for some seconds, and says on standard error that it does; what came of the last try otherwise.
+/// Throws InterruptedByUser.
+Answer connect_to_running(EngineClient& client, const Places& places, const Interrupt& interrupt);
+
 /// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
 void check_configuration(const std::optional<std::string>& config);
 

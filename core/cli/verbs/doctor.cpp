@@ -1,5 +1,6 @@
 // `doctor`: looks at this installation and says of each part whether it is good, and if not, what
 // to do.
+#include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/inventory_table.hpp"
 #include "cli/show/terminal.hpp"
@@ -45,8 +46,12 @@ void add_sites(std::vector<Check>& checks, EngineClient& client) {
 
 void check_engine(std::vector<Check>& checks, const Session& session) {
   EngineClient client = session.client();
-  const Answer connected = client.http().connect();
+  const Answer connected = connect_to_running(client, session.places, session.interrupt);
   if (connected.outcome == Exchange::NoEngine) {
+    if (const auto text = engine_out_of_reach(session.places)) {
+      checks.push_back({"engine", false, *text});
+      return;
+    }
     checks.push_back({"engine", true,
                       "none runs; `run` and `submit` start one. Sites are checked when one runs"});
     return;

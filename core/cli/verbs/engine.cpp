@@ -151,10 +151,12 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
 int stop_engine(const EngineStopCommand& command, const Session& session) {
   const bool is_now = command.mode == EngineStopCommand::Mode::Now;
   EngineClient client = session.client();
-  const Answer connected = client.http().connect();
+  const Answer connected = connect_to_running(client, session.places, session.interrupt);
   if (connected.outcome == Exchange::NoEngine) {
     if (const auto elsewhere = engine_elsewhere(session.places.home))
       throw CommandError(kExitNoEngine, *elsewhere);
+    if (const auto text = engine_out_of_reach(session.places))
+      throw CommandError(kExitNoEngine, *text);
     if (!is_now || !start_to_end_what_is_left(client, session)) {
       print("no engine runs\n");
       return kExitDone;
@@ -176,7 +178,8 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
 /// A new engine finds all that the old one had, and clients that wait outlast the change.
 int reload_engine(const EngineReloadCommand& command, const Session& session) {
   EngineClient client = session.client();
-  if (command.or_start && client.http().connect().outcome == Exchange::NoEngine &&
+  const Answer connected = connect_to_running(client, session.places, session.interrupt);
+  if (command.or_start && connected.outcome == Exchange::NoEngine &&
       !engine_elsewhere(session.places.home))
     return start_engine({.config = std::nullopt, .until_idle = false, .json = command.json},
                         session);
@@ -203,6 +206,7 @@ int reload_engine(const EngineReloadCommand& command, const Session& session) {
 
 int show_engine(const EngineStatusCommand& command, const Session& session) {
   EngineClient client = session.client();
+  connect_to_running(client, session.places, session.interrupt);
   json::object engine = client.get("/v1/engine");
   if (command.json) {
     print_json(engine);
