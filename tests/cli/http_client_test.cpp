@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <semaphore>
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -124,7 +125,31 @@ TEST_F(HttpClientTest, TheSocketOfAnotherUserIsNotUsed) {
 TEST_F(HttpClientTest, SilenceEndsAtTheDeadline) {
   FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection&) {});
   HttpClient client({socket()}, -1);
-  EXPECT_EQ(client.request("GET", "/", {}, 20ms).outcome, Exchange::TimedOut);
+  const Answer late = client.request("GET", "/v1/engine", {}, 20ms);
+  EXPECT_EQ(late.outcome, Exchange::TimedOut);
+  EXPECT_EQ(late.error, "the engine (process " + std::to_string(::getpid()) +
+                            ") has not answered GET /v1/engine within 1 s; `hpcbatch doctor` says "
+                            "what is wrong with it");
+}
+
+TEST_F(HttpClientTest, WhatIsWaitedForLongIsToldOnceForEachRequest) {
+  std::counting_semaphore<> told(0);
+  FakeEngine engine(socket(), [&](const FakeRequest& request, FakeConnection& connection) {
+    if (request.target != "/quick") told.acquire();
+    connection.answer(200, "late");
+  });
+  std::vector<std::string> waits;
+  HttpClient client({socket()}, -1);
+  client.when_slow(0ms, [&](std::string_view method, const std::string& target) {
+    waits.push_back(std::string(method) + " " + target);
+    told.release();
+  });
+  EXPECT_EQ(client.request("GET", "/a", {}, 1h).body, "late");
+  EXPECT_EQ(client.request("POST", "/b", "body", 1h).body, "late");
+  EXPECT_EQ(waits, (std::vector<std::string>{"GET /a", "POST /b"}));
+  client.when_slow(1h, [&](std::string_view, const std::string&) { waits.clear(); });
+  EXPECT_EQ(client.request("GET", "/quick", {}, 1h).body, "late");
+  EXPECT_EQ(waits.size(), 2U);
 }
 
 TEST_F(HttpClientTest, AnInterruptEndsAWait) {

@@ -26,6 +26,7 @@ constexpr int kFirstServerError = 500;
 
 /// One that is being killed takes connections until the last of its threads has ended.
 constexpr int kTriesOfGet = 4;
+constexpr std::chrono::seconds kTroubleTime{2};
 
 std::string error_text(const Answer& answer) {
   boost::system::error_code error;
@@ -45,6 +46,11 @@ std::optional<Owner> owner_of(const std::string& home) {
   std::stringstream text;
   text << in.rdbuf();
   return parse_owner(text.str());
+}
+
+/// Such a request is answered when something has happened.
+bool is_long_poll(std::string_view target) {
+  return target == "/v1/tasks/wait" || target.find("wait=") != std::string_view::npos;
 }
 
 std::string own_host() {
@@ -117,6 +123,34 @@ std::optional<std::string> engine_elsewhere(const std::string& home) {
     return std::nullopt;
   return "the engine of " + home + " runs on " + owner->host + " (process " +
          std::to_string(owner->process) + "); use it there, or end it there first";
+}
+
+namespace {
+
+/// What the engine itself says of trouble that it has, which may be why it does not answer another
+/// request.
+std::string trouble_of_engine(const Places& places) {
+  const Answer answer =
+      HttpClient(sockets_of(places), -1).request("GET", "/v1/engine", {}, kTroubleTime);
+  boost::system::error_code error;
+  const json::value value = json::parse(answer.body, error);
+  if (error || !value.is_object()) return {};
+  const std::string message = text_at(value.get_object(), "message");
+  return message.empty() ? "" : "; it says: " + one_line(message);
+}
+
+}  // namespace
+
+EngineClient::EngineClient(const Places& places, int interrupt)
+    : places_(places), http_(sockets_of(places), interrupt) {
+  http_.when_slow(kPatience, [this](std::string_view method, const std::string& target) {
+    if (is_long_poll(target)) return;
+    const std::string text =
+        "hpcbatch: waits for the engine (process " + std::to_string(http_.peer()) +
+        "), which has not answered " + std::string(method) + " " + target + " for " +
+        std::to_string(kPatience.count()) + " s" + trouble_of_engine(places_) + "\n";
+    std::fputs(text.c_str(), stderr);
+  });
 }
 
 json::object EngineClient::object_of(const Answer& answer) {

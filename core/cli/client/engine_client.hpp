@@ -25,8 +25,9 @@ std::vector<std::string> sockets_of(const Places& places);
 /// cannot be reached) and InterruptedByUser.
 class EngineClient {
  public:
-  EngineClient(const Places& places, int interrupt)
-      : places_(places), http_(sockets_of(places), interrupt) {}
+  /// Says on standard error of a request what is waited for where that takes longer than
+  /// `kPatience`; not of those that are made to wait.
+  EngineClient(const Places& places, int interrupt);
 
   boost::json::object get(const std::string& target, std::chrono::milliseconds time = kAnswerTime);
   boost::json::object post(const std::string& target, const boost::json::object& body,
@@ -42,6 +43,7 @@ class EngineClient {
   HttpClient& http() { return http_; }
 
   static constexpr std::chrono::milliseconds kAnswerTime{30'000};
+  static constexpr std::chrono::seconds kPatience{10};
 
  private:
   Places places_;

@@ -3,6 +3,7 @@
 #include "cli/client/engine_revival.hpp"
 #include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/slow_note.hpp"
 #include "cli/show/table.hpp"
 #include "posix/fd.hpp"
 
@@ -127,6 +128,8 @@ Started spawn_engine(const Places& places, Lifetime lifetime,
 /// What the engine says until it closes the pipe or is ready.
 std::string read_ready(const Started& started, const Interrupt& interrupt) {
   const auto deadline = std::chrono::steady_clock::now() + kStartTime;
+  const SlowNote note("the new engine (process " + std::to_string(started.process) +
+                      "), which is not ready: it reads its store back, or a file system hangs");
   std::string said;
   for (;;) {
     pollfd waits[] = {{started.ready.get(), POLLIN, 0}, {interrupt.descriptor(), POLLIN, 0}};

@@ -2,6 +2,7 @@
 
 #include "cli/client/timed_stream.hpp"
 #include "cli/client/unix_connect.hpp"
+#include "cli/process/slow_note.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -37,6 +38,14 @@ Answer failure_of(const error_code& error) {
           {},
           "the connection to the engine broke: " +
               (closed ? "it closed the connection" : error.message())};
+}
+
+std::string late_text(pid_t engine, std::string_view method, const std::string& target,
+                      std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(time).count();
+  return "the engine (process " + std::to_string(engine) + ") has not answered " +
+         std::string(method) + " " + target + " within " + std::to_string(seconds) +
+         " s; `hpcbatch doctor` says what is wrong with it";
 }
 
 http::request<http::string_body> request_of(std::string_view method, const std::string& target,
@@ -148,10 +157,13 @@ struct HttpClient::Parts {
   boost::beast::flat_buffer buffer;
   bool was_used{
       false};  ///< the connection has carried an exchange: its other end may have closed it since
+  std::chrono::milliseconds slow_after{0};
+  std::function<void(std::string_view, const std::string&)> tell_slow{};
 };
 
 HttpClient::HttpClient(std::vector<std::string> sockets, int interrupt)
-    : parts_(std::make_unique<Parts>(Parts{std::move(sockets), interrupt, {}, {}, false})) {}
+    : parts_(std::make_unique<Parts>(Parts{std::move(sockets), interrupt, {}, {}, false, {}, {}})) {
+}
 
 HttpClient::~HttpClient() = default;
 
@@ -161,10 +173,18 @@ void HttpClient::disconnect() {
   parts_->was_used = false;
 }
 
+void HttpClient::when_slow(
+    std::chrono::milliseconds time,
+    std::function<void(std::string_view method, const std::string& target)> tell) {
+  parts_->slow_after = time;
+  parts_->tell_slow = std::move(tell);
+}
+
 Answer HttpClient::connect() {
   if (parts_->stream) return {};
   Answer first;
   for (const std::string& path : parts_->sockets) {
+    const SlowNote note("the socket " + path + ": its file system gives no answer");
     Connected connected = connect_unix(path, Clock::now() + kConnectTime, parts_->interrupt);
     if (connected.socket) {
       parts_->stream.emplace(std::move(connected.socket), parts_->interrupt);
@@ -191,12 +211,16 @@ Answer HttpClient::connect() {
 
 Answer HttpClient::request(std::string_view method, const std::string& target,
                            std::string_view body, std::chrono::milliseconds time) {
-  const Clock::time_point deadline = Clock::now() + time;
+  const Clock::time_point begin = Clock::now();
+  const Clock::time_point deadline = begin + time;
   const auto message = request_of(method, target, body);
   for (;;) {
     if (Answer connected = connect(); connected.outcome != Exchange::Answered) return connected;
     const bool was_used = std::exchange(parts_->was_used, true);
     parts_->stream->set_deadline(deadline);
+    if (parts_->tell_slow)
+      parts_->stream->tell_at(begin + parts_->slow_after,
+                              [&] { parts_->tell_slow(method, target); });
     Reading reading(parts_->buffer);
     Answer answer;
     error_code error;
@@ -206,14 +230,18 @@ Answer HttpClient::request(std::string_view method, const std::string& target,
     while (!error && !(reading.has_header() && reading.is_done())) {
       reading.read_some(*parts_->stream, answer.body, error);
     }
+    parts_->stream->tell_at({}, nullptr);
     if (!error) {
       answer.status = reading.status();
       if (!reading.keep_alive()) disconnect();
       return answer;
     }
     const bool had_begun = reading.has_begun();
+    const pid_t asked = peer();
     disconnect();
     Answer failure = failure_of(error);
+    if (failure.outcome == Exchange::TimedOut)
+      failure.error = late_text(asked, method, target, time);
     const bool was_stale = failure.outcome == Exchange::Lost && was_used && !had_begun;
     if (!was_stale) return failure;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +53,10 @@ class HttpClient {
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
+
+  /// `tell` is called for each request that has no answer after `time`, with its method and target.
+  void when_slow(std::chrono::milliseconds time,
+                 std::function<void(std::string_view method, const std::string& target)> tell);
 
   /// Answered when connected; status and body stay empty.
   Answer connect();

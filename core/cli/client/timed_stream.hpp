@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -24,6 +26,11 @@ class TimedStream {
   TimedStream(Fd socket, int interrupt) : socket_(std::move(socket)), interrupt_(interrupt) {}
   int descriptor() const { return socket_.get(); }
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  /// `tell` is called, once, where something is still waited for at that time; none: never.
+  void tell_at(std::chrono::steady_clock::time_point time, std::function<void()> tell) {
+    tell_at_ = time;
+    tell_ = std::move(tell);
+  }
 
   template <class Buffers>
   std::size_t read_some(const Buffers& buffers, boost::beast::error_code& error) {
@@ -93,14 +100,18 @@ class TimedStream {
   }
 
   bool wait(short direction, boost::beast::error_code& error) {
+    const auto now = std::chrono::steady_clock::now();
+    if (tell_ && now >= tell_at_) std::exchange(tell_, nullptr)();
+    const bool is_told_first = tell_ && tell_at_ < deadline_;
     pollfd ready[] = {{descriptor(), direction, 0}, {interrupt_, POLLIN, 0}};
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now())
+        std::chrono::ceil<std::chrono::milliseconds>((is_told_first ? tell_at_ : deadline_) - now)
             .count();
     const int count =
         left <= 0 ? 0 : ::poll(ready, 2, static_cast<int>(std::min<decltype(left)>(left, 1 << 30)));
     if (count < 0 && errno == EINTR) return true;
     if (ready[0].revents != 0 && count > 0) return true;
+    if (count == 0 && is_told_first) return true;
     if (count > 0) {
       error = boost::asio::error::operation_aborted;
     } else {
@@ -112,6 +123,8 @@ class TimedStream {
   Fd socket_;
   int interrupt_;
   std::chrono::steady_clock::time_point deadline_{std::chrono::steady_clock::time_point::max()};
+  std::chrono::steady_clock::time_point tell_at_{};
+  std::function<void()> tell_;
 };
 
 }  // namespace hpcbatch::detail

@@ -1,6 +1,7 @@
 // `engine start`, `stop`, `reload`, `status`: what is said to the engine itself.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/slow_note.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include <poll.h>
@@ -83,7 +85,8 @@ bool has_left_work(const std::string& home) {
 /// Returns when it has ended.  False: not as it was asked to, because it was ending already and
 /// left what runs.
 bool end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
-  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
+  const pid_t engine = client.http().peer();
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, engine, 0)));
   const Answer answer = client.http().request("POST", "/v1/engine/stop",
                                               json::serialize(json::value{{"mode", word_of(mode)}}),
                                               EngineClient::kAnswerTime);
@@ -92,10 +95,14 @@ bool end_engine(EngineClient& client, const Session& session, EngineStopCommand:
                            : !flag_at(client.object_of(answer), "too_late");
   client.http().disconnect();
   if (!process) return is_done;  // it has ended already
+  const bool drains = mode == EngineStopCommand::Mode::Drain;
   StatusLine status;
+  std::optional<SlowNote> note;
+  if (!status.is_visible())
+    note.emplace("the end of the engine (process " + std::to_string(engine) + ")" +
+                 (drains ? ", which waits for what runs" : ""));
   wait_for_end(process, session, status,
-               mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
-                                                      : "the engine ends");
+               drains ? "the engine waits for what runs" : "the engine ends");
   return is_done && (mode == EngineStopCommand::Mode::Leave || !has_left_work(session.places.home));
 }
 

@@ -1,0 +1,28 @@
+// What hangs is named, what does not is not.
+#include "cli/process/slow_note.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(SlowNote, SaysWhatIsWaitedForOnceItTakesLong) {
+  std::promise<std::string> told;
+  const SlowNote note("the file system of /home", 1ms,
+                      [&](const std::string& text) { told.set_value(text); });
+  EXPECT_EQ(told.get_future().get(), "the file system of /home");
+}
+
+TEST(SlowNote, SaysNothingOfWhatIsQuick) {
+  std::atomic<int> told{0};
+  for (int i = 0; i < 100; ++i) const SlowNote note("x", 1h, [&](const std::string&) { ++told; });
+  EXPECT_EQ(told, 0);
+}
+
+}  // namespace
+}  // namespace hpcbatch
