@@ -71,7 +71,9 @@ void put_choices(json::object& object, const Site& site) {
   object["choices"] = std::move(choices);
 }
 
-json::object site_json(const Engine& engine, const SiteState& state, Time now) {
+/// `waits_for`: what has no answer there; empty: nothing.
+json::object site_json(const Engine& engine, const SiteState& state, const std::string& waits_for,
+                       Time now) {
   const SiteBook& book = engine.sites();
   const Site& site = state.site;
   json::object object{{"name", site.name},
@@ -86,6 +88,8 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;
+  if (!waits_for.empty()) object["waits_for"] = waits_for;
+  if (message.empty()) message = waits_for;
   if (message.empty() && state.shapes.empty())
     message = fmt::format(
         "it has no shapes, so no task can run there; 'hpcbatch sites check {}' "
@@ -222,7 +226,9 @@ void SiteRoutes::show(const HttpRequest& request, const ReplyPtr& reply) {
   const SiteBook& book = runtime_.engine().sites();
   json::array things;
   for (const SiteState& state : book.sites()) {
-    json::object object = site_json(runtime_.engine(), state, runtime_.now());
+    const SiteClient* client = runtime_.site(state.site.name);
+    json::object object = site_json(runtime_.engine(), state,
+                                    client ? client->waits_for() : std::string(), runtime_.now());
     if (const SiteFiles* files = runtime_.files_of(state.site.name))
       object["files"] = files_json(files->figures());
     things.push_back(std::move(object));

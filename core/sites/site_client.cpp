@@ -38,6 +38,8 @@ constexpr const char* kHalfWritten = ".tmp";
 constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
 constexpr auto kHandsGrace = 10s;
+// Longer than that, people are told.
+constexpr auto kPatience = 10s;
 
 /// What a plugin throws says nothing about whether the command ran.
 Result<CommandOutput> run_once(Transport& transport, const CommandLine& command,
@@ -120,7 +122,8 @@ SiteClient::SiteClient(asio::io_context& loop, const PluginHost& plugins, Site s
       site_(std::move(site)),
       program_(std::move(program)),
       // The plugin was there a moment ago; should it be gone, the next call tries again.
-      calls_(loop, kHandsGrace, [this] { return new_tools().has_value(); }) {}
+      calls_(loop, kHandsGrace, [this] { return new_tools().has_value(); }),
+      slow_(loop) {}
 
 Result<void> SiteClient::open() {
   auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);
@@ -139,18 +142,52 @@ Result<void> SiteClient::new_tools() {
   return {};
 }
 
-void SiteClient::call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
-                      std::function<void(bool)> then) {
-  auto begin = [this, work = std::move(work)]() -> CallLane::Work {
+void SiteClient::call(const char* what, std::chrono::seconds limit,
+                      std::function<void(Tools&, Deadline)> work, std::function<void(bool)> then) {
+  const auto own = std::make_shared<Going>();
+  auto begin = [this, what, limit, own, work = std::move(work)]() -> CallLane::Work {
+    begins(what, limit);
+    *own = *going_;
     return [tools = tools_, work](Deadline deadline) { work(*tools, deadline); };
   };
-  calls_.call(limit, std::move(begin), std::move(then));
+  calls_.call(limit, std::move(begin), [this, own, then = std::move(then)](bool given_up) {
+    // The next one has begun already, if there is any.
+    if (going_ && going_->number == own->number) {
+      going_.reset();
+      slow_.cancel();
+    }
+    if (!given_up && std::chrono::steady_clock::now() - own->since < kPatience) is_told_ = false;
+    then(given_up);
+  });
+}
+
+void SiteClient::begins(const char* what, std::chrono::seconds limit) {
+  going_ = Going{what, std::chrono::steady_clock::now(), limit, ++begun_};
+  slow_.expires_after(kPatience);
+  slow_.async_wait([this](const boost::system::error_code& error) {
+    if (error || is_told_) return;
+    const std::string text = waits_for();
+    if (text.empty()) return;
+    is_told_ = true;
+    spdlog::warn("site {}: {}", site_.name, text);
+  });
+}
+
+std::string SiteClient::waits_for() const {
+  if (!going_) return {};
+  const auto waited =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now() - going_->since);
+  if (waited < kPatience) return {};
+  return fmt::format(
+      "no answer for {} s while {} (scheduler {}, transport {}, workspace {}); given up after {} s",
+      waited.count(), going_->what, site_.scheduler, site_.transport, site_.workspace,
+      (going_->limit + kHandsGrace).count());
 }
 
 void SiteClient::with_transport(std::function<void(Transport&, Deadline)> work,
                                 std::function<void(bool)> then) {
   call(
-      kFileLimit,
+      "reading or writing files", kFileLimit,
       [work = std::move(work)](Tools& tools, Deadline deadline) {
         work(*tools.transport, deadline);
       },
@@ -228,19 +265,20 @@ void SiteClient::submit(
       refuse(refused.refusal, refused.text);
     }
   };
-  call(kSubmitDeadline, std::move(work), [id, result, answer = std::move(answer)](bool given_up) {
-    if (given_up || !*result) {
-      answer(
-          AllocationRefused{id, Refusal::Unclear, "the submit command did not come back in time"});
-    } else {
-      answer(std::move(**result));
-    }
-  });
+  call("submitting a batch job", kSubmitDeadline, std::move(work),
+       [id, result, answer = std::move(answer)](bool given_up) {
+         if (given_up || !*result) {
+           answer(AllocationRefused{id, Refusal::Unclear,
+                                    "the submit command did not come back in time"});
+         } else {
+           answer(std::move(**result));
+         }
+       });
 }
 
 void SiteClient::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
   call(
-      kFileLimit,
+      "writing a pilot's file", kFileLimit,
       [file = std::move(file), at = file_path(id), workspace = site_.workspace](Tools& tools,
                                                                                 Deadline deadline) {
         // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can
@@ -283,13 +321,14 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
       *result = std::move(listed);
     }
   };
-  call(kPollLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
-    if (given_up) {
-      answer(Error{Error::Kind::Transient, "the batch system did not answer in time"});
-    } else {
-      answer(std::move(*result));
-    }
-  });
+  call("listing our batch jobs", kPollLimit, std::move(work),
+       [result, answer = std::move(answer)](bool given_up) {
+         if (given_up) {
+           answer(Error{Error::Kind::Transient, "the batch system did not answer in time"});
+         } else {
+           answer(std::move(*result));
+         }
+       });
 }
 
 void SiteClient::look_at_queue(std::function<void(Result<std::optional<QueueSeen>>)> answer) {
@@ -318,9 +357,10 @@ void SiteClient::look_at_queue(std::function<void(Result<std::optional<QueueSeen
         *result = seen.error();
     }
   };
-  call(kLookLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<std::optional<QueueSeen>>(late) : std::move(*result));
-  });
+  call("looking at the queue", kLookLimit, std::move(work),
+       [result, late, answer = std::move(answer)](bool given_up) {
+         answer(given_up ? Result<std::optional<QueueSeen>>(late) : std::move(*result));
+       });
 }
 
 void SiteClient::list_past(std::chrono::seconds from, std::chrono::seconds until,
@@ -342,14 +382,15 @@ void SiteClient::list_past(std::chrono::seconds from, std::chrono::seconds until
     else if (!output->timed_out)
       *result = guarded("scheduler", [&] { return history->read_past(*output); });
   };
-  call(kPastLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<PastJobs>(late) : std::move(*result));
-  });
+  call("reading the accounting", kPastLimit, std::move(work),
+       [result, late, answer = std::move(answer)](bool given_up) {
+         answer(given_up ? Result<PastJobs>(late) : std::move(*result));
+       });
 }
 
 void SiteClient::cancel(const AllocationId& id, const std::string& number) {
   call(
-      kCancelLimit,
+      "cancelling a batch job", kCancelLimit,
       [id, number](Tools& tools, Deadline deadline) {
         // Whether it helped is seen at the next poll, and it is told again if not.
         (void)guarded("transport", [&] {
@@ -367,11 +408,12 @@ void SiteClient::read_outbox(const AllocationId& id,
     *result = guarded("transport",
                       [&] { return results_left(*tools.transport, id, workspace, deadline); });
   };
-  call(kFileLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<std::vector<std::string>>(
-                          Error{Error::Kind::Transient, "the workspace did not answer in time"})
-                    : std::move(*result));
-  });
+  call("reading results that pilots left", kFileLimit, std::move(work),
+       [result, answer = std::move(answer)](bool given_up) {
+         answer(given_up ? Result<std::vector<std::string>>(Error{
+                               Error::Kind::Transient, "the workspace did not answer in time"})
+                         : std::move(*result));
+       });
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -389,7 +431,7 @@ void SiteClient::forget(const AllocationId& id) {
       return tools.transport->remove(gone, deadline);
     });
   };
-  call(kFileLimit, std::move(work), [](bool) {});
+  call("removing files", kFileLimit, std::move(work), [](bool) {});
   // A pilot that was killed left what its attempts had made.  A call of its own: a large tree takes
   // long.
   auto sweep = [workspace = site_.workspace, prefix = id.name + "."](Tools& tools,
@@ -407,7 +449,7 @@ void SiteClient::forget(const AllocationId& id) {
       return gone.empty() ? Result<void>() : tools.transport->remove(gone, deadline);
     });
   };
-  call(kFileLimit, std::move(sweep), [](bool) {});
+  call("removing files", kFileLimit, std::move(sweep), [](bool) {});
 }
 
 void SiteClient::find_left(const std::string& prefix,
@@ -429,18 +471,19 @@ void SiteClient::find_left(const std::string& prefix,
     look("/out", "");
     look("/spool", "");
   };
-  call(kFileLimit, std::move(work), [names, answer = std::move(answer)](bool given_up) {
-    std::vector<AllocationId> found;
-    if (given_up) return answer(std::move(found));
-    for (const std::string& name : *names) found.push_back(AllocationId{name});
-    answer(std::move(found));
-  });
+  call("listing the workspace", kFileLimit, std::move(work),
+       [names, answer = std::move(answer)](bool given_up) {
+         std::vector<AllocationId> found;
+         if (given_up) return answer(std::move(found));
+         for (const std::string& name : *names) found.push_back(AllocationId{name});
+         answer(std::move(found));
+       });
 }
 
 void SiteClient::end_connection() {
   if (!dynamic_cast<ConnectionKeeper*>(tools_->transport.get())) return;
   call(
-      kGoodbyeLimit,
+      "ending the connection", kGoodbyeLimit,
       [](Tools& tools, Deadline deadline) {
         (void)guarded("transport", [&]() -> Result<void> {
           dynamic_cast<ConnectionKeeper&>(*tools.transport).end_connection(deadline);
@@ -459,13 +502,14 @@ void SiteClient::check(std::function<void(SiteReport)> answer) {
                                                                           Deadline deadline) {
     *report = check_site(site, program, *tools.scheduler, *tools.transport, *streams, deadline);
   };
-  call(kCheckLimit, std::move(work), [report, answer = std::move(answer)](bool given_up) {
-    if (given_up) {
-      answer({{{"transport", false, "did not come back in time"}}, std::nullopt});
-    } else {
-      answer(std::move(*report));
-    }
-  });
+  call("checking the site", kCheckLimit, std::move(work),
+       [report, answer = std::move(answer)](bool given_up) {
+         if (given_up) {
+           answer({{{"transport", false, "did not come back in time"}}, std::nullopt});
+         } else {
+           answer(std::move(*report));
+         }
+       });
 }
 
 }  // namespace hpcbatch

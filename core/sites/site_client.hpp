@@ -17,8 +17,10 @@
 #include "hpcbatch/room_watcher.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ class SiteClient {
   const Site& site() const { return site_; }
   /// Some call has not come back yet.
   bool is_busy() const { return calls_.is_busy(); }
+  /// A sentence that names what has had no answer for ten seconds or longer, such as a command of the
+  /// batch system or a file system that hangs; empty: nothing.
+  std::string waits_for() const;
 
   /// Puts pilot program, pilot file and script in place and submits.  `avoided` are nodes that it
   /// is not to come to, where the batch system has a word for that.
@@ -86,8 +91,10 @@ class SiteClient {
     std::shared_ptr<Scheduler> scheduler;
     std::optional<Deadline> pilot_seen;  // the program, in a workspace that was ours alone
   };
-  void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
-            std::function<void(bool)> then);
+  /// `what` is done, in words that follow "while".
+  void call(const char* what, std::chrono::seconds limit,
+            std::function<void(Tools&, Deadline)> work, std::function<void(bool)> then);
+  void begins(const char* what, std::chrono::seconds limit);
   Result<void> new_tools();
   std::string file_path(const AllocationId& id) const;
   AllocationRequest request(const AllocationId& id, const Shape& shape,
@@ -99,6 +106,16 @@ class SiteClient {
   std::shared_ptr<Scheduler> scheduler_;
   std::shared_ptr<Tools> tools_;
   CallLane calls_;
+  struct Going {
+    const char* what;
+    std::chrono::steady_clock::time_point since;
+    std::chrono::seconds limit;
+    std::uint64_t number;
+  };
+  std::optional<Going> going_;
+  std::uint64_t begun_{0};
+  bool is_told_{false};  ///< of a site that hangs the log says so once
+  asio::steady_timer slow_;
 };
 
 }  // namespace hpcbatch

@@ -19,6 +19,21 @@ namespace json = boost::json;
 
 constexpr std::chrono::minutes kSiteTime{2};
 
+Check check_of_site(EngineClient& client, const std::string& name) {
+  const json::object checked =
+      client.post("/v1/sites/" + encode_part(name) + "/check", {}, kSiteTime);
+  std::string bad;
+  if (const json::array* parts = array_at(checked, "checks")) {
+    for (const json::value& part : *parts) {
+      if (!part.is_object() || flag_at(part.get_object(), "ok")) continue;
+      bad += (bad.empty() ? "" : "; ") + text_at(part.get_object(), "check") + ": " +
+             text_at(part.get_object(), "text");
+    }
+  }
+  const bool is_good = flag_at(checked, "ok");
+  return {"site " + name, is_good, is_good ? "can be used" : bad.empty() ? "cannot be used" : bad};
+}
+
 void add_sites(std::vector<Check>& checks, EngineClient& client) {
   const json::object answer = client.get("/v1/sites");
   const json::array* sites = array_at(answer, "sites");
@@ -26,21 +41,14 @@ void add_sites(std::vector<Check>& checks, EngineClient& client) {
   for (const json::value& site : *sites) {
     if (!site.is_object()) continue;
     const std::string name = text_at(site.get_object(), "name");
-    const json::object checked =
-        client.post("/v1/sites/" + encode_part(name) + "/check", {}, kSiteTime);
-    std::string bad;
-    if (const json::array* parts = array_at(checked, "checks")) {
-      for (const json::value& part : *parts) {
-        if (!part.is_object() || flag_at(part.get_object(), "ok")) continue;
-        bad += (bad.empty() ? "" : "; ") + text_at(part.get_object(), "check") + ": " +
-               text_at(part.get_object(), "text");
-      }
+    // A check would wait behind it.
+    const std::string hangs = text_at(site.get_object(), "waits_for");
+    try {
+      checks.push_back(hangs.empty() ? check_of_site(client, name)
+                                     : Check{"site " + name, false, hangs});
+    } catch (const CommandError& error) {
+      checks.push_back({"site " + name, false, error.what()});
     }
-    const bool is_good = flag_at(checked, "ok");
-    checks.push_back({"site " + name, is_good,
-                      is_good       ? "can be used"
-                      : bad.empty() ? "cannot be used"
-                                    : bad});
   }
 }
 
