@@ -11,8 +11,10 @@
 #include "documents/text_check.hpp"
 #include "loop/descriptors.hpp"
 #include "model/check.hpp"
+#include "model/quantities.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "posix/close_from.hpp"
+#include "posix/file_size_limit.hpp"
 #include "runtime/runtime.hpp"
 #include "sites/machine.hpp"
 #include "sites/workspace_memory.hpp"
@@ -383,6 +385,7 @@ int run_engine(const EngineOptions& options) {
   if (options.ready_descriptor >= 0) leave_the_client(options.ready_descriptor);
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of writing
   // For our own files; tasks get that of whoever submits them.
   const mode_t callers_umask = ::umask(077);
   // Keys are in our memory: no core file, no debugger of the same user.
@@ -406,6 +409,12 @@ int run_engine(const EngineOptions& options) {
     need_own_directory(places->home);
     need_own_directory(std::filesystem::path(places->socket).parent_path().string());
     for (const std::string& text : said) spdlog::warn("{}", text);
+    if (const auto limit = file_size_limit()) {
+      spdlog::warn(
+          "no file of the engine, its pilots and tasks here may grow beyond {} (ulimit -f); that "
+          "holds for its store and for this log too",
+          show_size(*limit));
+    }
     auto taken =
         store::OwnerLock::take(places->home, {configuration.file, options.started_by_client});
     if (const auto* refused = std::get_if<store::NotOwner>(&taken))

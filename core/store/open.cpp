@@ -40,6 +40,13 @@ Error damaged(const std::string& file, const std::string& why) {
       file, why, file));
 }
 
+Error unwritable(const std::string& file, const std::string& why) {
+  return refusal(fmt::format(
+      "the store {} cannot be written: {}. What it holds is not damaged; start the engine again "
+      "when it can be written",
+      file, why));
+}
+
 FoundFiles found_files(const std::string& file) {
   FoundFiles found{.boot = boot_of_machine()};
   std::ifstream database(file, std::ios::binary);
@@ -143,8 +150,11 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     store->mark_.now.damage.clear();
     store->mark_.now.boot = boot_of_machine();
     store->mark_.now.has_sums = has_sums(store->db_.handle());
-    if (const auto touched = store->commit({}, true); !touched)
-      return damaged(file, touched.error().text);
+    if (const auto touched = store->commit({}, true); !touched) {
+      const Error& error = touched.error();
+      return error.kind == Error::Kind::Transient ? unwritable(file, error.text)
+                                                  : damaged(file, error.text);
+    }
     if (!store->mark_.write(true)) {
       return refusal(fmt::format("cannot write {}-mark: {}", file, std::strerror(errno)));
     }
@@ -152,6 +162,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     store->is_open_ = true;
     if (auto refused = store->note_parts()) return *refused;
     return store;
+  } catch (const sqlite::SqlError& e) {
+    return e.cannot_write() ? unwritable(file, e.what()) : damaged(file, e.what());
   } catch (const std::exception& e) {
     return damaged(file, e.what());
   }

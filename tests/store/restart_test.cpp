@@ -2,6 +2,8 @@
 #include "store/salvage.hpp"
 #include "store_in_folder.hpp"
 
+#include <gmock/gmock.h>
+
 #include <csignal>
 #include <fstream>
 
@@ -157,6 +159,7 @@ TEST_F(StoreInFolder, WhatCouldNotBeCommittedIsAsIfItHadNotBeenTried) {
   ::setrlimit(RLIMIT_FSIZE, &before);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Error::Kind::Transient) << refused.error().text;
+  EXPECT_THAT(refused.error().text, testing::HasSubstr("no file larger than 64 KiB (ulimit -f)"));
   EXPECT_FALSE(store->history().result({ArrayId{1}, 2}));
 
   save(writes);

@@ -2,6 +2,7 @@
 // to do.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/slow_note.hpp"
 #include "cli/show/inventory_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
@@ -60,6 +61,7 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
       checks.push_back({"engine", false, *text});
       return;
     }
+    checks.push_back(check_file_size(0));
     checks.push_back({"engine", true,
                       "none runs; `run` and `submit` start one. Sites are checked when one runs"});
     return;
@@ -70,6 +72,7 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
         object_of(client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime));
     checks.push_back({"engine", true, "runs as process " + std::to_string(client.http().peer())});
     checks.push_back(check_loaded(client.http().peer()));
+    checks.push_back(check_file_size(client.http().peer()));
     const bool has_trouble = text_at(engine, "state") == "trouble";
     checks.push_back(
         {"store", !has_trouble, has_trouble ? text_at(engine, "message") : "can be written"});
@@ -83,12 +86,23 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
 
 int check_installation(const DoctorCommand& command, const Session& session) {
   const std::string program = own_program();
-  std::vector<Check> checks{check_home(session.places),
-                            check_socket(session.places),
-                            check_file_system(session.places),
-                            check_configuration(session.places),
-                            check_plugins(program),
-                            check_pilot(program)};
+  std::vector<Check> checks;
+  {
+    const SlowNote note("the file system of " + session.places.home + " or of " +
+                        session.places.socket);
+    checks = {check_home(session.places), check_socket(session.places),
+              check_file_system(session.places)};
+  }
+  {
+    const SlowNote note("the check of the configuration " + session.places.configuration +
+                        " and of the plugins that it names");
+    checks.push_back(check_configuration(session.places));
+  }
+  {
+    const SlowNote note("the file system of " + program);
+    checks.push_back(check_plugins(program));
+    checks.push_back(check_pilot(program));
+  }
   check_engine(checks, session);
 
   json::array rows;

@@ -3,6 +3,7 @@
 #include "cli/process/exit.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
+#include "posix/file_size_limit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kOthersBits = 0077;
 constexpr std::uint64_t kLeastFree = std::uint64_t{100} << 20;
+// A store of a busy year, and the output of a task.
+constexpr std::uint64_t kLeastFileSize = std::uint64_t{1} << 30;
 
 bool exists(const std::string& path, struct stat& what) {
   return ::stat(path.c_str(), &what) == 0;
@@ -175,6 +178,15 @@ Check check_file_system(const Places& places) {
   if (name == "tmpfs") text += "; what is kept there does not survive a reboot";
   if (name == "NFS") text += "; the engine of all hosts that share it runs on one of them";
   return {"file system", true, text};
+}
+
+Check check_file_size(pid_t process) {
+  const auto limit = file_size_limit(process);
+  if (!limit) return {"file size", true, "files may be of any size"};
+  const std::string text = "the engine may write no file larger than " + show_size(*limit) +
+                           " (ulimit -f), its store and its log among them";
+  if (*limit >= kLeastFileSize) return {"file size", true, text};
+  return {"file size", false, text + "; start it where that limit is higher"};
 }
 
 Check check_configuration(const Places& places) {

@@ -4,15 +4,28 @@
 
 #include <sqlite3.h>
 
+#include <string>
 #include <utility>
+
+#include <sys/resource.h>
 
 namespace hpcbatch::sqlite {
 namespace {
 
+/// SQLite does not say that it was the limit (RLIMIT_FSIZE in getrlimit(2)).
+std::string about_file_size(int code) {
+  rlimit limit{};
+  if (code != SQLITE_IOERR_WRITE || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY)
+    return {};
+  return "; the engine may write no file larger than " + std::to_string(limit.rlim_cur / 1024) +
+         " KiB (ulimit -f): stop it, and start it where that limit is higher";
+}
+
 std::string text_of(sqlite3* connection) {
-  if (sqlite3_extended_errcode(connection) == SQLITE_IOERR_DATA)
-    return "a page of the database is not as it was written";
-  return sqlite3_errmsg(connection);
+  const int code = sqlite3_extended_errcode(connection);
+  if (code == SQLITE_IOERR_DATA) return "a page of the database is not as it was written";
+  return sqlite3_errmsg(connection) + about_file_size(code);
 }
 
 [[noreturn]] void fail(sqlite3* connection, std::string_view doing) {
@@ -38,6 +51,10 @@ std::string escaped(const std::string& path) {
 
 bool SqlError::disk_full() const {
   return (code & 0xFF) == SQLITE_FULL;
+}
+
+bool SqlError::cannot_write() const {
+  return disk_full() || code == SQLITE_IOERR_WRITE;
 }
 
 bool SqlError::transient() const {

@@ -21,6 +21,8 @@ struct SqlError : std::runtime_error {
   SqlError(int error_code, const std::string& text) : std::runtime_error(text), code(error_code) {}
   int code;
   bool disk_full() const;
+  /// A file took nothing more: the disk is full, or the file is as large as a process may make it.
+  bool cannot_write() const;
   /// The same statement may succeed later.
   bool transient() const;
   /// What was read is not what was written.
