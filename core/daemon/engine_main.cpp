@@ -12,6 +12,7 @@
 #include "loop/descriptors.hpp"
 #include "model/check.hpp"
 #include "model/quantities.hpp"
+#include "plugin_host/doing.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "posix/close_from.hpp"
 #include "posix/file_size_limit.hpp"
@@ -386,6 +387,7 @@ int run_engine(const EngineOptions& options) {
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of writing
+  name_crashes();
   // For our own files; tasks get that of whoever submits them.
   const mode_t callers_umask = ::umask(077);
   // Keys are in our memory: no core file, no debugger of the same user.

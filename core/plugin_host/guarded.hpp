@@ -1,6 +1,8 @@
 // The one way to call a plugin: whatever it throws becomes an error that names it.
 #pragma once
 
+#include "plugin_host/doing.hpp"
+
 #include "hpcbatch/result.hpp"
 
 #include <exception>
@@ -26,6 +28,8 @@ struct GuardedAs<Result<T>> {
 template <class Call>
 auto guarded(std::string_view plugin, Call&& call) ->
     typename detail::GuardedAs<std::invoke_result_t<Call>>::type {
+  const std::string doing = "calling plugin " + std::string(plugin);
+  const Doing named(doing);
   // The text is copied inside the handler: the exception itself belongs to the plugin.
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {

@@ -1,5 +1,7 @@
 #include "plugin_host/plugin_host.hpp"
 
+#include "plugin_host/doing.hpp"
+
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
 #include "hpcbatch/plugin.hpp"
@@ -105,6 +107,8 @@ Result<void*> PluginHost::create(hpcbatch_plugin_kind kind, const std::string& n
                    fmt::format("it is a plugin of kind {}, not {}; put it into another directory",
                                kind_name(d.kind), kind_name(kind)));
   }
+  const std::string doing = fmt::format("making an object of plugin {}", name);
+  const Doing named(doing);
   std::array<char, 1024> reason{};
   void* object =
       d.create(config_yaml.c_str(), reason.data(), static_cast<std::uint32_t>(reason.size()));

@@ -1,5 +1,6 @@
 #include "sites/site_client.hpp"
 
+#include "plugin_host/doing.hpp"
 #include "plugin_host/guarded.hpp"
 #include "sites/allocation_request.hpp"
 #include "sites/plain_jobs.hpp"
@@ -148,7 +149,12 @@ void SiteClient::call(const char* what, std::chrono::seconds limit,
   auto begin = [this, what, limit, own, work = std::move(work)]() -> CallLane::Work {
     begins(what, limit);
     *own = *going_;
-    return [tools = tools_, work](Deadline deadline) { work(*tools, deadline); };
+    return [tools = tools_, work,
+            doing = fmt::format("{} at site {} (scheduler {}, transport {})", what, site_.name,
+                                site_.scheduler, site_.transport)](Deadline deadline) {
+      const Doing named(doing);
+      work(*tools, deadline);
+    };
   };
   calls_.call(limit, std::move(begin), [this, own, then = std::move(then)](bool given_up) {
     // The next one has begun already, if there is any.

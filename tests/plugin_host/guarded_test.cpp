@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <stdexcept>
+
+#include <signal.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -24,6 +29,25 @@ TEST(Guarded, NamesThePluginThatThrew) {
   EXPECT_EQ(result.error().text, "plugin slurm: bad");
   EXPECT_EQ(guarded("slurm", []() -> int { throw 1; }).error().text,
             "plugin slurm: it threw something that is no std::exception");
+}
+
+TEST(GuardedDeathTest, ACallThatEndsTheProcessIsNamed) {
+  const std::string doing = "submitting a batch job at site here";
+  EXPECT_EXIT(
+      {
+        name_crashes();
+        const Doing named(doing);
+        (void)guarded("slurm", [] { std::abort(); });
+      },
+      testing::KilledBySignal(SIGABRT),
+      "this process ends by SIGABRT, by a fault in a plugin, while calling plugin slurm, while "
+      "submitting a batch job at site here");
+  EXPECT_EXIT(
+      {
+        name_crashes();
+        ::kill(::getpid(), SIGABRT);
+      },
+      testing::KilledBySignal(SIGABRT), "this process ends by SIGABRT\n");
 }
 
 }  // namespace

@@ -62,6 +62,10 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
       return;
     }
     checks.push_back(check_file_size(0));
+    if (engine_that_died(session.places.home)) {
+      checks.push_back(check_death(session.places));
+      return;
+    }
     checks.push_back({"engine", true,
                       "none runs; `run` and `submit` start one. Sites are checked when one runs"});
     return;

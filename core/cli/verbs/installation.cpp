@@ -1,6 +1,7 @@
 #include "cli/verbs/installation.hpp"
 
 #include "cli/process/exit.hpp"
+#include "cli/show/table.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 #include "posix/file_size_limit.hpp"
@@ -34,6 +35,7 @@ constexpr mode_t kOthersBits = 0077;
 constexpr std::uint64_t kLeastFree = std::uint64_t{100} << 20;
 // A store of a busy year, and the output of a task.
 constexpr std::uint64_t kLeastFileSize = std::uint64_t{1} << 30;
+constexpr std::streamoff kEndOfLog = 65'536;
 
 bool exists(const std::string& path, struct stat& what) {
   return ::stat(path.c_str(), &what) == 0;
@@ -187,6 +189,22 @@ Check check_file_size(pid_t process) {
                            " (ulimit -f), its store and its log among them";
   if (*limit >= kLeastFileSize) return {"file size", true, text};
   return {"file size", false, text + "; start it where that limit is higher"};
+}
+
+Check check_death(const Places& places) {
+  constexpr std::string_view kFault = "hpcbatch: this process ends by SIG";
+  std::ifstream log(places.home + "/engine.log", std::ios::binary);
+  log.seekg(0, std::ios::end);
+  log.seekg(-std::min<std::streamoff>(log.tellg(), kEndOfLog), std::ios::end);
+  std::string fault;
+  for (std::string line; std::getline(log, line);) {
+    if (line.starts_with(kFault)) fault = line.substr(std::string_view("hpcbatch: ").size());
+  }
+  return {"engine", false,
+          "none runs, and the last one died without being stopped; " +
+              (fault.empty() ? "" : "its log says: " + one_line(fault) + "; ") +
+              "the next command starts one, and queued work goes on. See " + places.home +
+              "/engine.log"};
 }
 
 Check check_configuration(const Places& places) {

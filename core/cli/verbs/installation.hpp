@@ -24,6 +24,8 @@ Check check_file_system(const Places& places);
 Check check_configuration(const Places& places);
 /// How large the files may be that the process writes; 0: this one, as an engine would.
 Check check_file_size(pid_t process);
+/// The engine of this home died; the fault that its log names last, if any.
+Check check_death(const Places& places);
 /// `program` is the path of the running program.
 Check check_plugins(const std::string& program);
 Check check_pilot(const std::string& program);
