@@ -29,6 +29,15 @@ def test_no_link_leads_out_of_a_package(folder):
     assert [path for path in found if path.is_symlink()] == []
 
 
+def modules_of(folder, package):
+    """What Python and type checkers read: the package, and what lies beside it under a name that begins like its own."""
+    return {
+        path.relative_to(folder)
+        for path in [*folder.glob(f"{package}_*.py"), *folder.glob(f"{package}*/**/*")]
+        if path.suffix in (".py", ".pyi") or path.name == "py.typed"
+    }
+
+
 @pytest.mark.parametrize("folder", PACKAGES)
 def test_a_package_installs_from_a_copy_and_from_its_source_distribution(python, folder, tmp_path):
     copy = tmp_path / "copy"
@@ -45,7 +54,7 @@ def test_a_package_installs_from_a_copy_and_from_its_source_distribution(python,
     )
     assert made.returncode == 0, made.stdout + made.stderr
     sdist = copy / "dist" / made.stdout.split()[-1]
-    wanted = {path.relative_to(ROOT / folder) for path in (ROOT / folder / PACKAGES[folder]).rglob("*.py")}
+    wanted = modules_of(ROOT / folder, PACKAGES[folder])
     for what in (copy, sdist):
         into = tmp_path / ("site-of-" + what.name)
         done = subprocess.run(
@@ -67,4 +76,4 @@ def test_a_package_installs_from_a_copy_and_from_its_source_distribution(python,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        assert {path.relative_to(into / "site") for path in (into / "site" / PACKAGES[folder]).rglob("*.py")} == wanted
+        assert modules_of(into / "site", PACKAGES[folder]) == wanted
