@@ -17,6 +17,35 @@ from archive import commit_time, version
 HEADERS = ["libboost1.81-dev", "libcli11-dev"]
 
 
+# By Debian's name of the source: SPDX, of what of it is linked. docs of SPDX: https://spdx.org/licenses/
+LICENCES = {
+    "boost1.81": "BSL-1.0",
+    "cli11": "BSD-3-Clause",
+    "dmlc-core": "Apache-2.0",
+    "ffmpeg": "LGPL-2.1-or-later",
+    "fmtlib": "MIT",
+    "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "glibc": "LGPL-2.1-or-later",
+    "googletest": "BSD-3-Clause",
+    "libarchive": "BSD-2-Clause",
+    "libsodium": "ISC",
+    "libssh": "LGPL-2.1-or-later",
+    "libzstd": "BSD-3-Clause",
+    "mimalloc": "MIT",
+    "muparser": "BSD-2-Clause",
+    "onetbb": "Apache-2.0",
+    "openssl": "Apache-2.0",
+    "protobuf": "BSD-3-Clause",
+    "spdlog": "MIT",
+    "sqlite3": "blessing",
+    "tomlplusplus": "MIT",
+    "xgboost": "Apache-2.0",
+    "yaml-cpp": "MIT",
+    "zlib": "Zlib",
+}
+OURS = "Apache-2.0"
+
+
 def told(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -48,21 +77,31 @@ def parts(work):
             yield of_package(told("dpkg", "-S", str(Path(archive).resolve())).split(": ")[0])
 
 
-def main():
-    work, folder = map(Path, sys.argv[1:])
+def component(source, number):
+    if source not in LICENCES:
+        sys.exit(f"packaging/notices.py: what licence has {source}? Look at its copyright file, and add it to LICENCES")
+    return {
+        "type": "library",
+        "name": source,
+        "version": number,
+        "licenses": [{"expression": LICENCES[source]}],
+        "purl": f"pkg:deb/debian/{source}@{number}?arch=source&distro=bookworm",
+    }
+
+
+def all_licences(sbom):
+    """One SPDX expression of what the list's application and its components have; each licence once."""
+    others = {one["licenses"][0]["expression"] for one in sbom["components"]}
+    return " AND ".join([OURS, *sorted(others - {OURS})])
+
+
+def write_notices(found, folder):
+    """`found`: source, version and file of licences; a source of which several packages are inside comes several times."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    components = []
-    for source, number, licences in sorted(set(parts(work))):
+    by_source = {(source, number): licences for source, number, licences in sorted(found, reverse=True)}
+    for (source, _), licences in by_source.items():
         shutil.copyfile(licences, folder / f"{source}.txt")
-        components.append(
-            {
-                "type": "library",
-                "name": source,
-                "version": number,
-                "purl": f"pkg:deb/debian/{source}@{number}?arch=source&distro=bookworm",
-            }
-        )
     sbom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -73,12 +112,17 @@ def main():
                 "type": "application",
                 "name": "hpcbatch",
                 "version": version(),
-                "licenses": [{"license": {"id": "Apache-2.0"}}],
+                "licenses": [{"license": {"id": OURS}}],
             },
         },
-        "components": components,
+        "components": [component(source, number) for source, number in sorted(by_source)],
     }
     (folder / "sbom.cdx.json").write_text(json.dumps(sbom, indent=1) + "\n")
+
+
+def main():
+    work, folder = map(Path, sys.argv[1:])
+    write_notices(parts(work), folder)
 
 
 if __name__ == "__main__":

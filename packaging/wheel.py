@@ -3,12 +3,14 @@
 
     wheel.py INSTALLED NOTICES FOLDER       prints the path of the wheel, in FOLDER
 
-Programs go where pip puts scripts, all else below its prefix: bin, lib/hpcbatch and share/hpcbatch lie as after any other
-install, so that the engine finds its plugins, and `hpcbatch` is no program of Python's that starts another.
+Programs go where pip puts scripts, all else below its prefix, and `hpcbatch` is no program of Python's that starts another.
+What lies in lib goes elsewhere, because `pip install --target` leaves out a folder of that name: plugins to libexec, where the
+engine finds them too, and what CMake looks for to share.
 """
 
 import base64
 import hashlib
+import json
 import sys
 import time
 import tomllib
@@ -16,22 +18,11 @@ import zipfile
 from pathlib import Path
 
 from archive import PROJECT, commit_time, files_below, mode_of, python_files, version
+from notices import all_licences
 
 TAG = "py3-none-manylinux_2_28_x86_64"
-METADATA = """Metadata-Version: 2.1
-Name: hpcbatch
-Version: {version}
-Summary: Runs many small tasks inside few batch jobs of SLURM and PBS
-License: Apache-2.0
-Requires-Python: >=3.9
-Classifier: Environment :: Console
-Classifier: Operating System :: POSIX :: Linux
-Classifier: Programming Language :: Python :: 3
-Classifier: Topic :: System :: Distributed Computing
-Classifier: Typing :: Typed
-Description-Content-Type: text/markdown
-
-{description}"""
+# The folders of pip's --target, by what is in lib.
+IN_PLACE_OF_LIB = {"hpcbatch": "libexec", "cmake": "share"}
 WHEEL = f"""Wheel-Version: 1.0
 Generator: hpcbatch
 Root-Is-Purelib: false
@@ -46,20 +37,53 @@ def contents(installed, notices):
     for path, name in python_files():
         yield name, path.read_bytes(), 0o644
     for path, name in files_below(installed):
-        place = name[len("bin/") :] if name.startswith("bin/") else None
-        yield f"{data}/scripts/{place}" if place else f"{data}/data/{name}", path.read_bytes(), mode_of(path)
+        yield f"{data}/{place_of(name)}", path.read_bytes(), mode_of(path)
     for path, name in files_below(notices):
         yield f"{info}/licenses/{name}", path.read_bytes(), 0o644
     yield f"{info}/licenses/LICENSE", (PROJECT / "LICENSE").read_bytes(), 0o644
-    description = (PROJECT / "packaging" / "wheel.md").read_text()
-    yield f"{info}/METADATA", METADATA.format(version=version(), description=description).encode(), 0o644
+    yield f"{info}/METADATA", metadata(notices).encode(), 0o644
     yield f"{info}/entry_points.txt", entry_points().encode(), 0o644
     yield f"{info}/WHEEL", WHEEL.encode(), 0o644
 
 
+def place_of(name):
+    """Where in the wheel's .data an installed file lies."""
+    first, _, rest = name.partition("/")
+    if first == "bin":
+        return f"scripts/{rest}"
+    if first != "lib":
+        return f"data/{name}"
+    return f"data/{IN_PLACE_OF_LIB[rest.split('/')[0]]}/{rest}"
+
+
+def project():
+    """What the Python package says of itself."""
+    return tomllib.loads((PROJECT / "python" / "pyproject.toml").read_text())["project"]
+
+
+def metadata(notices):
+    """packaging.python.org, core metadata 2.4; the licences are those of all that is inside."""
+    said = project()
+    sbom = json.loads((notices / "sbom.cdx.json").read_text())
+    files = ["LICENSE", *(name for _, name in files_below(notices) if name.endswith(".txt"))]
+    lines = [
+        "Metadata-Version: 2.4",
+        f"Name: {said['name']}",
+        f"Version: {version()}",
+        f"Summary: {said['description']}",
+        f"License-Expression: {all_licences(sbom)}",
+        *(f"License-File: {name}" for name in files),
+        f"Requires-Python: {said['requires-python']}",
+        *(f"Project-URL: {name}, {url}" for name, url in said.get("urls", {}).items()),
+        *(f"Classifier: {one}" for one in said["classifiers"]),
+        "Description-Content-Type: text/markdown",
+    ]
+    return "\n".join([*lines, "", (PROJECT / "python" / said["readme"]).read_text()])
+
+
 def entry_points():
     """By what other packages find ours (packaging.python.org, entry points specification)."""
-    groups = tomllib.loads((PROJECT / "python" / "pyproject.toml").read_text())["project"]["entry-points"]
+    groups = project()["entry-points"]
     return "\n".join(
         f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in points.items())
         for group, points in groups.items()

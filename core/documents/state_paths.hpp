@@ -3,6 +3,7 @@
 
 #include "hpcbatch/result.hpp"
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ struct Places {
 /// looks only at `environment`.  Refused where a path of ours is not absolute, or where HOME would
 /// be needed and is not set.
 Result<Places> find_places(const EnvironmentMap& environment);
+
+/// Where plugins that come along with a program may lie, seen from the folder above its own: wheels
+/// have `libexec`, because `pip install --target` leaves out what is in `lib`.
+inline constexpr std::array<std::string_view, 2> kOwnPlugins{"lib/hpcbatch", "libexec/hpcbatch"};
 
 /// What the last engine of a home says of its end, in one word: whether leases of its pilots were left
 /// to the next one.

@@ -1,5 +1,7 @@
 #include "plugin_host/search_path.hpp"
 
+#include "documents/state_paths.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +47,8 @@ std::vector<std::filesystem::path> plugin_search_path(const std::vector<std::str
     if (colon > 0) path.emplace_back(environment.substr(0, colon));
     environment.remove_prefix(std::min(colon + 1, environment.size()));
   }
-  path.push_back(program.parent_path().parent_path() / "lib" / "hpcbatch");
+  for (const std::string_view own : kOwnPlugins)
+    path.push_back(program.parent_path().parent_path() / own);
   return path;
 }
 

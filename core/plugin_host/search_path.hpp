@@ -23,7 +23,7 @@ std::string_view folder_of(hpcbatch_plugin_kind kind);
 std::string kind_name(unsigned kind);
 
 /// The configuration's list, then $HPCBATCH_PLUGIN_PATH (separated by colons), then lib/hpcbatch
-/// beside the directory of `program`.
+/// and libexec/hpcbatch beside the directory of `program`.
 std::vector<std::filesystem::path> plugin_search_path(const std::vector<std::string>& configured,
                                                       std::string_view environment,
                                                       const std::filesystem::path& program);

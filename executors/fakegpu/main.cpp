@@ -181,6 +181,12 @@ Cost cost_of(const std::string& table, const std::string& of) {
   return found->second;
 }
 
+/// What pip installed has `libexec` in place of `lib`.
+fs::path libraries_of(const fs::path& prefix) {
+  const fs::path of_pip = prefix / "libexec/hpcbatch/fakegpu";
+  return fs::exists(of_pip) ? of_pip : prefix / "lib/hpcbatch/fakegpu";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -225,8 +231,7 @@ int main(int argc, char** argv) {
     if (*error) report_error(folder, number, xid);
     if (*libraries)
       std::puts(
-          (fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/hpcbatch/fakegpu")
-              .c_str());
+          libraries_of(fs::read_symlink("/proc/self/exe").parent_path().parent_path()).c_str());
     if (!*use) return 0;
     what.cost.memory = mebibytes << 20;
     if (!of.empty()) what.cost = cost_of(table, of);

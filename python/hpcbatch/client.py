@@ -97,7 +97,9 @@ def _installed_beside() -> str | None:
     """Of the version of this package: a notebook's Python is often none whose folder of programs is on PATH."""
     import sysconfig
 
-    for folder in (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")):
+    # Where pip puts programs with --target; else as it does for this Python.
+    beside = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")
+    for folder in (beside, sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")):
         path = os.path.join(folder, "hpcbatch")
         if os.access(path, os.X_OK):
             return path

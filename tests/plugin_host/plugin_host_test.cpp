@@ -250,7 +250,8 @@ TEST_F(PluginFolderTest, TheFirstDirectoryWinsAndTheHiddenFileIsNamed) {
 
 TEST(SearchPath, ConfigurationThenEnvironmentThenProgram) {
   const auto path = plugin_search_path({"/a"}, "/b::/c", "/opt/x/bin/hpcbatch");
-  EXPECT_EQ(path, (std::vector<std::filesystem::path>{"/a", "/b", "/c", "/opt/x/lib/hpcbatch"}));
+  EXPECT_EQ(path, (std::vector<std::filesystem::path>{"/a", "/b", "/c", "/opt/x/lib/hpcbatch",
+                                                      "/opt/x/libexec/hpcbatch"}));
 }
 
 }  // namespace

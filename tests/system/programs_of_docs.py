@@ -19,10 +19,11 @@ def blocks_of(text):
 def python_programs():
     """{name: text}: those that are written by `cat > NAME.py`, and blocks that are Python."""
     found = {}
-    for page in [ROOT / "README.md", ROOT / "packaging/wheel.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    pages = {"README": ROOT / "README.md", "wheel": ROOT / "python/README.md"}
+    for stem, page in (pages | {page.stem: page for page in sorted((ROOT / "docs").glob("*.md"))}).items():
         for number, block in enumerate(blocks_of(page.read_text())):
             for name, text in re.findall(r"^cat > (\w+)\.py <<'END'\n(.*?)^END$", block, flags=re.M | re.S):
-                found[f"{page.stem}_{name}"] = text
+                found[f"{stem}_{name}"] = text
             if re.match(r"\s*(import|from) \w", block):
-                found[f"{page.stem}_{number}"] = textwrap.dedent(block)
+                found[f"{stem}_{number}"] = textwrap.dedent(block)
     return found

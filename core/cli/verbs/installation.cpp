@@ -2,6 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
+#include "documents/state_paths.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 #include "posix/file_size_limit.hpp"
@@ -87,10 +88,6 @@ std::size_t count_plugins(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     count += entry.path().extension() == ".so" ? 1 : 0;
   return count;
-}
-
-fs::path prefix_of(const std::string& program) {
-  return fs::path(program).parent_path().parent_path();
 }
 
 /// What a run of this program wrote on its standard error, and how it ended.
@@ -223,7 +220,10 @@ Check check_configuration(const Places& places) {
 }
 
 Check check_plugins(const std::string& program) {
-  const fs::path folder = prefix_of(program) / "lib" / "hpcbatch";
+  const fs::path prefix = fs::path(program).parent_path().parent_path();
+  std::error_code error;
+  const fs::path of_pip = prefix / kOwnPlugins.back();
+  const fs::path folder = fs::exists(of_pip, error) ? of_pip : prefix / kOwnPlugins.front();
   std::string text;
   bool is_good = true;
   for (const std::string kind : {"scheduler", "transport", "tool"}) {
