@@ -23,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Where nobody watches, a line goes to standard error so often; of several tasks the first at once.
 constexpr std::chrono::minutes kTellEvery{1};
+/// A bar of what is over by then would only flicker.
+constexpr std::chrono::seconds kFirstBar{1};
 
 double ended_of(const json::object& counts) {
   return number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
@@ -126,7 +128,7 @@ void WaitView::progress(const json::object& counts) {
   const Clock::time_point now = Clock::now();
   pace_.seen(ended_of(counts), now);
   const std::string line = progress_of(counts, pace_, now - begin_, status_.room());
-  status_.show(line);
+  if (now - begin_ >= kFirstBar) status_.show(line);
   const Clock::time_point before = told_.value_or(begin_);
   const bool is_first = !told_ && number_at(counts, "total") > 1;
   if (status_.is_visible() || is_json_ || (!is_first && now - before < kTellEvery)) return;

@@ -40,7 +40,8 @@ class WaitView {
   using Clock = std::chrono::steady_clock;
 
   WaitView(StatusLine& status, bool is_json) : status_(status), is_json_(is_json) {}
-  /// A line on a terminal, or one a minute, of several tasks the first at once.
+  /// A line on a terminal, from the first second on; elsewhere one a minute, of several tasks the
+  /// first at once.
   void progress(const boost::json::object& counts);
   /// How it ended and what to type next; the exit code.
   int end(const boost::json::object& counts, const std::vector<std::string>& ids);
