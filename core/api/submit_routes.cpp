@@ -43,6 +43,13 @@ bool wants_estimates(const SubmitRequest& request, const std::vector<const Site*
                      [&](const TaskRequest& task) { return is_on(task.estimate); });
 }
 
+/// Nothing where no task of ours has that name at that pilot: it may be another engine's.
+std::optional<TaskId> outer_task(const Engine& engine, const std::optional<Within>& within) {
+  if (!within) return std::nullopt;
+  const Lease* lease = engine.pilots().lease(within->task);
+  return lease && lease->pilot == within->pilot ? std::optional(within->task) : std::nullopt;
+}
+
 }  // namespace
 
 void SubmitRoutes::add_to(Routes& routes) {
@@ -188,6 +195,9 @@ void SubmitRoutes::put_together(Made& made, const Renderings& rendered) {
   }
   Submission submission = maker.take();
   submission.content = made.content;
+  if (const auto within = outer_task(runtime_.engine(), request.within)) {
+    for (NewArray& array : submission.arrays) array.within = within;
+  }
   made.prepared(std::move(submission));
 }
 

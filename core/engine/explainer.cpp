@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace hpcbatch {
 namespace {
@@ -207,6 +209,78 @@ std::size_t Explainer::explain_pilots(ClassId id) {
   return pilots;
 }
 
+bool Explainer::awaits_pilot(const Needs& needs) const {
+  const SiteOutlook outlook(engine_.sites_, now_);
+  const auto& all = engine_.sites_.allocations();
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) {
+    const auto& [id, entry] = one;
+    if (entry.facts.state == AllocationState::Ended || entry.facts.pilots_seen != 0) return false;
+    const Shape* shape = engine_.sites_.shape_of(id);
+    return shape && could_run(needs, *shape) && may_run_at(needs, entry.facts.site) &&
+           outlook.is_on_its_way(entry);
+  });
+}
+
+namespace {
+
+/// Who has the cpus of a site.
+struct Holders {
+  Amount cpus;
+  Amount free;
+  std::size_t tasks{0};
+  std::vector<TaskId> outer;  ///< of these, those that have submitted tasks which have not ended
+};
+
+std::string show_holders(const std::string& site, const Holders& holders,
+                         const std::optional<TaskId>& within) {
+  Resources cpus;
+  cpus.set(kCpus, holders.cpus);
+  const bool has_submitted_it = within && std::find(holders.outer.begin(), holders.outer.end(),
+                                                    *within) != holders.outer.end();
+  return fmt::format(
+      "{} {} of site {} are held by {}; {} submitted tasks that have not ended{}. If they wait for "
+      "these, no room becomes free: end some of them ('hpcbatch cancel {}'), give the site more "
+      "cpus, or submit the inner tasks to another site",
+      holders.free > Amount{} ? fmt::format("{:g} of", (holders.cpus - holders.free).value())
+                              : "all",
+      show(cpus), site, show_count(holders.tasks, "task"),
+      holders.tasks == holders.outer.size() ? "all of them"
+                                            : fmt::format("{} of them", holders.outer.size()),
+      has_submitted_it
+          ? fmt::format(", among them {}, which submitted this one", to_string(*within))
+          : "",
+      to_string(has_submitted_it ? *within : holders.outer.front()));
+}
+
+}  // namespace
+
+void Explainer::explain_outer_tasks(ClassId id) {
+  const ResourceClass& wanted = engine_.tasks_.queue().get(id);
+  const std::set<TaskId> outer = engine_.tasks_.outer_tasks();
+  if (outer.empty() || awaits_pilot(wanted.needs)) return;
+  std::map<std::string, Holders> sites;
+  for (const auto& [name, pilot] : engine_.pilots_.all()) {
+    if (!pilot.takes_tasks() || !PilotTable::has_room(wanted, pilot, pilot.capacity, now_))
+      continue;
+    Holders& site = sites[pilot.site];
+    site.cpus += pilot.capacity.get(kCpus);
+    site.free += std::max(Amount{}, pilot.free.get(kCpus));
+    site.tasks += pilot.in_room.size();
+    Resources room = pilot.free;
+    for (const TaskId task : pilot.in_room) {
+      if (outer.contains(task))
+        site.outer.push_back(task);
+      else
+        room.add(engine_.pilots_.lease(task)->granted);
+    }
+    if (PilotTable::has_room(wanted, pilot, room, now_)) return;
+  }
+  const std::optional<TaskId>& within = engine_.tasks_.find(task_.array)->terms->within;
+  for (const auto& [name, holders] : sites) {
+    if (!holders.outer.empty()) add("{}", show_holders(name, holders, within));
+  }
+}
+
 void Explainer::explain_sites(const Needs& needs) {
   for (const SiteState& site : engine_.sites_.sites()) {
     if (!may_run_at(needs, site.site.name)) continue;
@@ -302,6 +376,7 @@ Explanation Explainer::explain() {
   if (const Lease* lease = engine_.pilots_.lease(task_)) {
     why_.text = text_of(*lease) + (lease->cancelled ? "; it is being cancelled" : "");
     explain_suspended(lease->pilot.allocation);
+    if (!lease->counted && lease->state == Lease::State::Sent) explain_outer_tasks(lease->in_class);
     return std::move(why_);
   }
   if (auto text = why_not_ready(array)) {
@@ -326,6 +401,7 @@ Explanation Explainer::explain() {
   explain_nodes(needs);
   explain_suspects();
   if (pilots != 0) add("{} could run it once there is room", show_count(pilots, "pilot"));
+  explain_outer_tasks(place.in_class);
   explain_sites(needs);
   explain_allocations(needs);
   return std::move(why_);

@@ -32,6 +32,10 @@ class Explainer {
   std::optional<std::string> service_of(const Needs& needs) const;
   void explain_places(const Needs& needs, const Needs& of_class);
   std::size_t explain_pilots(ClassId id);
+  /// Whether a batch job is coming whose pilot could run it.
+  bool awaits_pilot(const Needs& needs) const;
+  /// Where room becomes free only when tasks end that may wait for tasks of their own.
+  void explain_outer_tasks(ClassId id);
   /// Whether it, or another, is thought to kill pilots.
   void explain_suspects();
   void explain_nodes(const Needs& needs);

@@ -129,6 +129,7 @@ void TaskTable::change_needs(ArrayState& array, const Needs& needs) {
   facts.give_up_at = array.terms->give_up_at;
   facts.gives_up_running = array.terms->gives_up_running;
   facts.streams_input = array.terms->streams_input;
+  facts.within = array.terms->within;
   // What runs is still of that class.
   const ClassId before = array.terms->in_class;
   terms_.release(std::exchange(array.terms, terms_.of(facts)));

@@ -65,6 +65,14 @@ std::vector<const Needs*> TaskTable::all_needs() const {
   return all;
 }
 
+std::set<TaskId> TaskTable::outer_tasks() const {
+  std::set<TaskId> outer;
+  terms_.each([&](const Terms& terms) {
+    if (terms.within) outer.insert(*terms.within);
+  });
+  return outer;
+}
+
 const TaskHistory* TaskTable::history(TaskId task) const {
   const auto at = histories_.find(task);
   return at == histories_.end() ? nullptr : &at->second;

@@ -98,6 +98,8 @@ class TaskTable {
 
   /// What the arrays that are there need, each kind once.
   std::vector<const Needs*> all_needs() const;
+  /// Tasks whose commands submitted arrays of which something has not ended.
+  std::set<TaskId> outer_tasks() const;
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
   /// What was guessed of its needs has been too little.

@@ -8,7 +8,7 @@ namespace {
 template <class Has>
 auto said(const Has& a) {
   return std::tie(a.priority, a.retries, a.max_running, a.give_up_at, a.gives_up_running,
-                  a.streams_input, a.needs);
+                  a.streams_input, a.within, a.needs);
 }
 
 auto said(const std::shared_ptr<const Terms>& terms) {
@@ -34,6 +34,7 @@ std::shared_ptr<const Terms> TermsPool::of(const NewArray& array) {
                         .give_up_at = array.give_up_at,
                         .gives_up_running = array.gives_up_running,
                         .streams_input = array.streams_input,
+                        .within = array.within,
                         .in_class = queue_.class_for(with_files_at(array.needs, {}))}))
               .first;
 }

@@ -19,7 +19,8 @@ struct Terms {
   std::uint32_t give_up_at{0};   ///< failures; 0: never
   bool gives_up_running{false};
   bool streams_input{false};
-  ClassId in_class{};  ///< of the needs
+  std::optional<TaskId> within{};  ///< the task whose command submitted it
+  ClassId in_class{};              ///< of the needs
 };
 
 class TermsPool {

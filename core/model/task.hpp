@@ -42,6 +42,7 @@ struct NewArray {
   bool held{false};
   bool streams_input{false};  ///< its input cannot be had twice: never retried
   std::vector<Dependency> after;
+  std::optional<TaskId> within{};  ///< the task whose command submitted it
 };
 
 /// Where a task's captured output lies (see wire.proto LogPlace).

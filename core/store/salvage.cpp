@@ -119,9 +119,10 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
   // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
-  // of themselves is not shown: no fault that holds tasks back.
+  // of themselves and which task submitted others is not shown: no fault that holds tasks back.
   std::string lost;
-  for (const char* table : {"needs_before", "metrics", "allocation_terms", "usage", "profiles"}) {
+  for (const char* table :
+       {"needs_before", "metrics", "submitted_within", "allocation_terms", "usage", "profiles"}) {
     if (!has_table(old, table) || !copy_rows(old, fresh, table, said))
       lost += (lost.empty() ? "" : ", ") + std::string(table);
   }

@@ -52,6 +52,10 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
            array.held ? encode(array.indices) : std::string{}, encode(array.after),
            to_microseconds(save.submitted), recipe.bytes, environment, array.give_up_at,
            array.gives_up_running);
+  if (array.within) {
+    db_.query("INSERT INTO submitted_within VALUES(?,?,?)")
+        .run(id.value, array.within->array.value, array.within->index);
+  }
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
         .run(dependency.array.value, id.value);

@@ -45,6 +45,14 @@ class LiveArrayRows {
       give_up_.emplace(static_cast<std::uint64_t>(few.number(0)),
                        GiveUp{static_cast<std::uint32_t>(few.number(1)), few.number(2) != 0});
     }
+    sqlite::Statement inner = db.query(
+        "SELECT w.array,w.task,w.item FROM submitted_within w JOIN arrays a ON a.id=w.array WHERE "
+        "a.ended=0");
+    while (inner.step()) {
+      within_.emplace(static_cast<std::uint64_t>(inner.number(0)),
+                      TaskId{{static_cast<std::uint64_t>(inner.number(1))},
+                             static_cast<std::uint32_t>(inner.number(2))});
+    }
   }
 
   const LiveArray* next() {
@@ -67,6 +75,8 @@ class LiveArrayRows {
     const GiveUp give_up = gives_up == give_up_.end() ? GiveUp{} : gives_up->second;
     array.give_up_at = give_up.at;
     array.gives_up_running = give_up.running;
+    const auto within = within_.find(live_.id.value);
+    array.within = within == within_.end() ? std::nullopt : std::optional(within->second);
     if (differs(9, after_)) array.after = decode_dependencies(*after_);
     // A single task that is alive has not ended.
     if (array.indices.size() > 1) read_ends();
@@ -105,6 +115,7 @@ class LiveArrayRows {
   sqlite::Connection& db_;
   sqlite::Statement rows_;
   std::unordered_map<std::uint64_t, GiveUp> give_up_;  ///< of those that do
+  std::unordered_map<std::uint64_t, TaskId> within_;   ///< of those that a task submitted
   std::optional<std::string> client_, indices_, needs_, held_, after_;
   LiveArray live_;
 };

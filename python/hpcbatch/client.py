@@ -135,6 +135,12 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     return kept
 
 
+def own_task(environment: Mapping[str, str] = os.environ) -> dict[str, str] | None:
+    """The task in which this process runs, as a submit names it; None outside of one."""
+    task, pilot = environment.get("HPCBATCH_TASK_ID"), environment.get("HPCBATCH_PILOT")
+    return {"task": task, "pilot": pilot} if task and pilot else None
+
+
 def own_umask() -> int | None:
     """As tasks are to have it; None where the kernel does not say.  Read, not set and set back: other threads make files."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
@@ -172,6 +178,8 @@ def submit_of(
         body["environment"] = environment
     if umask is not None:
         body["umask"] = f"{umask:04o}"
+    if within := own_task():
+        body["within"] = within
     return body
 
 

@@ -100,6 +100,25 @@ TEST(ReadSubmit, ContentIsWhatItAlwaysWas) {
           {"command": ["a b"], "after": ["#1"], "cpus": 1.50}], "umask": "022"})";
   EXPECT_EQ(read_submit_body(body).content, 8244925662625398344U);
   EXPECT_EQ(content_of(parse_body(body)), 8244925662625398344U);
+  const std::string inner = R"({"within": {"task": "12.3", "pilot": "hb1.0"}, )" + body.substr(1);
+  EXPECT_EQ(read_submit_body(inner).content, 8244925662625398344U);
+}
+
+TEST(ReadSubmit, NamesTheTaskInWhichItsClientRuns) {
+  const auto within = [](const std::string& value) {
+    return read_submit_body(R"({"client": "c", "tasks": [{"command": ["true"]}], "within": )" +
+                            value + "}")
+        .request.within;
+  };
+  const auto task = within(R"({"task": "12.3", "pilot": "hb1.2"})");
+  ASSERT_TRUE(task);
+  EXPECT_EQ(to_string(task->task), "12.3");
+  EXPECT_EQ(to_string(task->pilot), "hb1.2");
+  EXPECT_FALSE(within(R"({"task": "ann", "pilot": "hb1.2"})")) << "no name of ours";
+  EXPECT_FALSE(within(R"({"task": "12.3", "pilot": "here"})"));
+  EXPECT_THROW(within("[]"), BadRequest);
+  EXPECT_THROW(within(R"({"task": "12.3"})"), BadRequest);
+  EXPECT_THROW(within(R"({"task": "12.3", "pilot": "hb1.2", "node": "n"})"), BadRequest);
 }
 
 TEST(ReadSubmit, TakesNeedsInBothSpellings) {

@@ -72,6 +72,12 @@ TEST(Submission, SharesDirectoryAndEnvironment) {
           R"({"client": "shell:alice", "key": "k", "directory": "/here", "environment": {"A": "1"}, "umask": "0027", "tasks": []})"));
 }
 
+TEST(Submission, NamesTheTaskInWhichItIsMade) {
+  const Surroundings around{.directory = "/here", .within = OwnTask{"12.3", "hb1.0"}};
+  EXPECT_EQ(submission_of({}, around, "shell:alice", "k").at("within"),
+            json::parse(R"({"task": "12.3", "pilot": "hb1.0"})"));
+}
+
 TEST(Submission, WhatTheKernelTakesMayHoldAnyBytes) {
   WorkOptions work;
   work.command = {"echo", "\xff"};

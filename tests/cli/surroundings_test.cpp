@@ -34,6 +34,15 @@ TEST(Surroundings, ATaskThatSubmitsDoesNotHandOnWhatItWasGiven) {
               ElementsAre(Pair("HOME", "/h")));
 }
 
+TEST(Surroundings, ATaskIsNamedByWhatItsPilotGaveIt) {
+  EXPECT_FALSE(own_task({{"HOME", "/h"}}));
+  EXPECT_FALSE(own_task({{"HPCBATCH_TASK_ID", "12"}}));
+  const auto task = own_task({{"HPCBATCH_TASK_ID", "12"}, {"HPCBATCH_PILOT", "hb1.0"}});
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->task, "12");
+  EXPECT_EQ(task->pilot, "hb1.0");
+}
+
 TEST(Surroundings, ABatchJobsVariablesStayWithIt) {
   EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"},
                          {"SLURM_NODELIST", "n1"},

@@ -83,6 +83,10 @@ New& New::reads_stream() {
   streams_input = true;
   return *this;
 }
+New& New::submitted_by(TaskId task) {
+  within = task;
+  return *this;
+}
 New& New::wait_for(const std::string& task, Dependency::Kind kind) {
   const auto dot = task.find('.');
   Dependency dependency{ArrayId{std::stoull(task.substr(0, dot))}, std::nullopt, kind};

@@ -41,6 +41,7 @@ struct New : NewArray {
   New& on_hold();
   New& reads_stream();
   New& served_by(const std::string& service);
+  New& submitted_by(TaskId task);
   New& wait_for(const std::string& task, Dependency::Kind kind = Dependency::Kind::Success);
 };
 

@@ -2,10 +2,22 @@
 // tested where they arise).
 #include "engine_test.hpp"
 
+#include <gmock/gmock.h>
+
 namespace hpcbatch {
 namespace {
 
+using testing::HasSubstr;
+using testing::Not;
+
 class ExplainTest : public EngineTest {};
+
+std::string join(const std::optional<Explanation>& why) {
+  if (!why) return "";
+  std::string text = why->text;
+  for (const std::string& detail : why->details) text += "; " + detail;
+  return text;
+}
 
 TEST_F(ExplainTest, EveryWaitHasAReason) {
   submit(New().cpus(4).time(10min));
@@ -57,6 +69,33 @@ TEST_F(ExplainTest, SaysWhichTasksAreWaitedFor) {
   forget_what_was_asked();
   expect_explained("2", "waits for other tasks; for the success of 1; for the end of 1.2");
   expect_explained("3.1", "waits for other tasks; for the task with the same index of 1");
+}
+
+TEST_F(ExplainTest, SaysThatTheCpusAreHeldByTasksThatMayWaitForTheirOwn) {
+  given_pilot();
+  submit(New().array(1, 2).cpus(2).time(10min));
+  starts("2.1-2");
+  submit(New().cpus(1).time(10min).submitted_by(task("2.1")));
+  forget_what_was_asked();
+  const auto words = [this] { return join(engine_->explain(task("3"), now_)); };
+  EXPECT_THAT(words(), Not(HasSubstr("submitted tasks"))) << "2.2 gives room when it ends";
+  submit(New().cpus(1).time(10min).submitted_by(task("2.2")));
+  submit(New().cpus(1).time(10min));
+  forget_what_was_asked();
+  EXPECT_THAT(words(),
+              HasSubstr("all 4 cpus of site here are held by 2 tasks; all of them submitted tasks "
+                        "that have not ended, among them 2.1, which submitted this one. If they "
+                        "wait for these, no room becomes free: end some of them ('hpcbatch cancel "
+                        "2.1'), give the site more cpus, or submit the inner tasks to another "
+                        "site"));
+  expect_explained("5", "*all of them submitted tasks that have not ended. If they wait*");
+  restarts();
+  registers("A0", 1h, {held("2.1"), held("2.2")});
+  forget_what_was_asked();
+  EXPECT_THAT(words(), HasSubstr("among them 2.1"));
+  cancel("4");
+  forget_what_was_asked();
+  EXPECT_THAT(words(), Not(HasSubstr("submitted tasks")));
 }
 
 }  // namespace

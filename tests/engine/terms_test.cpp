@@ -29,6 +29,10 @@ TEST_F(TermsTest, AreSharedByThoseThatSayTheSame) {
   EXPECT_NE(pool_.of(array(1, 5)), one);
   EXPECT_EQ(pool_.of(array(1, 5))->in_class, one->in_class) << "priority is no need";
   EXPECT_EQ(pool_.size(), 3U);
+  NewArray inner = array(1);
+  inner.within = TaskId{ArrayId{7}, 2};
+  EXPECT_NE(pool_.of(inner), one);
+  EXPECT_EQ(pool_.of(inner)->in_class, one->in_class) << "who submitted it is no need";
 }
 
 TEST_F(TermsTest, AreForgottenByTheLast) {

@@ -291,6 +291,23 @@ TEST_F(StoreInFolder, KeepsWhenAnArrayIsGivenUpAndWhatHasFailedOfIt) {
   EXPECT_EQ(to_string(again.at(0).failed), "2");
 }
 
+TEST_F(StoreInFolder, KeepsWhichTaskSubmittedAnArray) {
+  Write inner = array(2, IndexRange{1, 3});
+  std::get<SaveArrays>(inner.what).arrays.at(0).within = TaskId{ArrayId{1}, 4};
+  save({array(1, IndexRange{1, 9}), inner});
+  reopen();
+  EXPECT_EQ(live_arrays().at(0).array.within, std::nullopt);
+  EXPECT_EQ(live_arrays().at(1).array.within, (TaskId{ArrayId{1}, 4}));
+  store.reset();
+  {
+    sqlite::Connection connection(folder + "/store.db");
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE");
+    connection.execute("DROP TABLE submitted_within");
+  }
+  reopen();
+  EXPECT_EQ(live_arrays().at(1).array.within, std::nullopt) << "a store from before";
+}
+
 TEST_F(StoreInFolder, AStoreWhoseArraysAreNeverGivenUpIsTaken) {
   save({array(1, IndexRange{1, 3})});
   store.reset();

@@ -662,3 +662,19 @@ def test_what_is_said_twice_is_refused_and_a_folder_that_is_missing_told(shared,
         and f"note that there is no folder {tmp_path}/later yet, into which the output 'x' goes" in done.err
     ), done
     assert shared.verb("run", "--output", "x=later/y", "--", "sh", "-c", "echo 1 > x", cwd=tmp_path).err == ""
+
+
+def test_tasks_that_hold_all_cpus_and_wait_for_their_own_are_told():
+    with EngineAtHome() as at:
+        shapes = "[{name: two, cpus: 2, memory: 1G}]"
+        at.configure(f"sites: [{{name: here, scheduler: local, workspace: {at.directory}/here, shapes: {shapes}}}]")
+        needs = ("--cpus", "1", "--mem", "100M", "--")
+        outer = at.submit("--array", "1-2", *needs, at.program, "run", *needs, "echo", "hi")
+        waiting = lambda: [task["id"] for task in at.json("list", "--state", "waiting")]  # noqa: E731
+        wait_until(lambda: len(waiting()) == 2, 60, "the tasks that tasks have submitted")
+        for inner in waiting():
+            told = " ".join(at.ok("explain", inner).split())
+            assert "all 2 cpus of site here are held by 2 tasks; all of them submitted tasks" in told, told
+            assert f"among them {outer}." in told and f"('hpcbatch cancel {outer}." in told, told
+        at.ok("cancel", f"{outer}.1")
+        assert at.wait(f"{outer}.2") == 0 and at.ok("log", f"{outer}.2") == "hi\n"

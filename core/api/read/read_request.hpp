@@ -19,12 +19,19 @@ boost::json::value parse_body(const std::string& body);
 /// checked where it is read that it is UTF-8.
 boost::json::value parse_body_of_submits(const std::string& body);
 
+/// The task in which a client runs, by the names that its pilot gave it.
+struct Within {
+  TaskId task;
+  PilotId pilot;
+};
+
 struct SubmitRequest {
   std::string client;
   std::string key;
   std::string directory;
   std::map<std::string, std::string> environment;
   std::optional<std::uint32_t> umask;
+  std::optional<Within> within;
   std::deque<TaskRequest> tasks;  ///< large, so that each is freed as soon as it is done with
 };
 

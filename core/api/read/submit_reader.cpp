@@ -2,6 +2,7 @@
 
 #include "api/read/json_words.hpp"
 #include "api/read/own_paths.hpp"
+#include "api/read/selections.hpp"
 
 #include <fmt/format.h>
 
@@ -12,6 +13,21 @@ namespace hpcbatch {
 namespace {
 
 constexpr const char* kNoTasks = "'tasks' must be a list of at least one task";
+
+/// Nothing where these are no names of ours: the task may be another engine's.
+std::optional<Within> within_of(const boost::json::value& value) {
+  const auto names = text_map_of(value, "within");
+  const auto task = names.find("task"), pilot = names.find("pilot");
+  if (names.size() != 2 || task == names.end() || pilot == names.end())
+    throw BadRequest("'within' must have 'task' and 'pilot', as a task's environment has them");
+  const auto its_pilot = parse_pilot(pilot->second);
+  if (!its_pilot) return std::nullopt;
+  try {
+    return Within{parse_task(task->second), *its_pilot};
+  } catch (const BadRequest&) {
+    return std::nullopt;
+  }
+}
 
 std::optional<std::string> refusal_of(const boost::json::value& task, const std::string& what,
                                       std::deque<TaskRequest>& tasks) {
@@ -36,6 +52,8 @@ void SubmitReader::read_key(const std::string& key, const boost::json::value& va
     request_.environment = text_map_of(value, key);
   } else if (key == "umask") {
     request_.umask = umask_of(value, key);
+  } else if (key == "within") {
+    request_.within = within_of(value);
   } else if (key == "tasks") {
     if (!value.is_array()) throw BadRequest(kNoTasks);
     begin_tasks();

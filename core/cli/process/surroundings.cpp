@@ -82,6 +82,13 @@ EnvironmentMap handed_on(const EnvironmentMap& environment) {
   return out;
 }
 
+std::optional<OwnTask> own_task(const EnvironmentMap& environment) {
+  const auto task = environment.find("HPCBATCH_TASK_ID");
+  const auto pilot = environment.find("HPCBATCH_PILOT");
+  if (task == environment.end() || pilot == environment.end()) return std::nullopt;
+  return OwnTask{task->second, pilot->second};
+}
+
 std::uint32_t own_umask() {
   const mode_t mask = ::umask(077);  // it can only be asked for by being set
   ::umask(mask);
@@ -97,7 +104,9 @@ Surroundings look_around() {
                                        "; change to one that exists");
   }
   around.umask = own_umask();
-  around.environment = handed_on(own_environment());
+  const EnvironmentMap own = own_environment();
+  around.within = own_task(own);
+  around.environment = handed_on(own);
   return around;
 }
 

@@ -4,15 +4,23 @@
 #include "documents/state_paths.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
 
+/// A task of ours in which this process runs, as its pilot named them.
+struct OwnTask {
+  std::string task;
+  std::string pilot;
+};
+
 struct Surroundings {
   std::string directory;  ///< absolute
   EnvironmentMap environment;
   std::uint32_t umask{022};
+  std::optional<OwnTask> within{};
 };
 
 /// This process's environment, all of it.
@@ -22,6 +30,8 @@ EnvironmentMap own_environment();
 /// batch job in which the caller runs was given (TMPDIR, HPCBATCH_TASK_ID, SLURM_JOB_ID and the
 /// like).
 EnvironmentMap handed_on(const EnvironmentMap& environment);
+
+std::optional<OwnTask> own_task(const EnvironmentMap& environment);
 
 std::uint32_t own_umask();
 

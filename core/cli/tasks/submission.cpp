@@ -232,6 +232,8 @@ json::object submission_of(json::array tasks, const Surroundings& around, const 
   char mask[8];
   std::snprintf(mask, sizeof mask, "%04o", around.umask);
   request["umask"] = mask;
+  if (around.within)
+    request["within"] = {{"task", around.within->task}, {"pilot", around.within->pilot}};
   request["tasks"] = std::move(tasks);
   return request;
 }

@@ -37,6 +37,7 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"leases", {"array", "first"}},
       {"allocations", {"rowid"}},
       {"needs_before", {"array", "until", "leased"}},
+      {"submitted_within", {"array"}},
       {"metrics", {"array", "item"}},
       {"allocation_terms", {}},
       {"usage", {"day"}},
