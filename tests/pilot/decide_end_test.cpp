@@ -188,6 +188,16 @@ TEST_F(DecideEndTest, GivenUpItFinishesWhatRunsAndLeavesTheOutbox) {
   expect("exit 0");
 }
 
+TEST_F(DecideEndTest, GivenUpWithNothingToDoItEndsAtOnce) {
+  pilot({{"cpus", 10000}}, {.usable_until = now_ + 10h, .margin = 10s, .idle = {}});
+  expect("");
+  d().link_lost();
+  d().must_leave(LeaveCause::GivenUp, now_);
+  ASSERT_TRUE(d().next());
+  EXPECT_LE(*d().next(), now_) << "it is told between two rounds of the loop, which must not sleep";
+  expect("leaving given up; exit 0");
+}
+
 TEST_F(DecideEndTest, FailedChecksAreToldBeforeItLeaves) {
   decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{}, now_);
   d().must_leave(LeaveCause::ChecksFailed, now_);

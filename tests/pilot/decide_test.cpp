@@ -132,6 +132,16 @@ TEST_F(DecideTest, WhatPreparesForWorkIsNotIdle) {
   expect("leaving idle");
 }
 
+TEST_F(DecideTest, WhatPreparesForNobodyIsIdle) {
+  pilot({{"cpus", 10000}}, {.usable_until = {}, .margin = {}, .idle = 60s});
+  d().preparing(true);
+  after(600s);
+  expect("");
+  d().link_lost();
+  wakes_after(60s);
+  expect("leaving idle; exit 0");
+}
+
 TEST_F(DecideTest, RecallTakesTheNewestThatHaveNotStarted) {
   two_cpus();
   for (unsigned n : {1U, 2U, 3U, 4U, 5U}) lease(n);

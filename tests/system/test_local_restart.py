@@ -497,3 +497,24 @@ def test_a_home_may_have_a_long_path():
         assert home.ok("run", "--", "echo", "there") == "there\n"
         assert not list(pathlib.Path("/tmp").glob("hpcbatch-??????")), "its sockets lie in its home"
         home.ok("engine", "stop", "--now")
+
+
+def test_an_idle_pilot_ends_with_the_folder_of_its_engine(home):
+    home.configure(
+        "sites: [{name: here, scheduler: local, idle_after: 1h, shapes: [{name: day, cpus: 1, walltime: 24h}]}]"
+    )
+    home.ok("run", "--", "true")
+    assert home.pilot_pids()
+    home.kill_engine()
+    shutil.rmtree(home.home)
+    wait_until(lambda: not home.pilot_pids(), 40, "the end of a pilot whose workspace is gone")
+
+
+def test_an_idle_pilot_ends_after_its_idle_time_though_nobody_answers(home):
+    home.configure(
+        "sites: [{name: here, scheduler: local, idle_after: 3s, shapes: [{name: day, cpus: 1, walltime: 24h}]}]"
+    )
+    home.ok("run", "--", "true")
+    assert home.pilot_pids()
+    home.kill_engine()
+    wait_until(lambda: not home.pilot_pids(), 30, "the end of a pilot without an engine")

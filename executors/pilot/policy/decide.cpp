@@ -408,6 +408,8 @@ void Decide::forget(Holds::iterator at) {
 }
 
 std::optional<Time> Decide::next() const {
+  // What was told after the last decision: the loop would sleep over it, to the walltime.
+  if (!actions_.empty()) return Time{};
   std::optional<Time> earliest;
   const auto consider = [&earliest](Time time) {
     if (!earliest || time < *earliest) earliest = time;

@@ -131,7 +131,8 @@ class Decide {
   void began(const AttemptId& id, Time now);
   /// Nothing of the task has run, and will not soon: its lease goes back.
   void handed_back(const AttemptId& id, Time now);
-  /// Something is being made ready here for which leases will come: it is not idle.
+  /// Something is being made ready here for which leases will come: it is not idle, unless there is
+  /// no link by which they could.
   void preparing(bool is_preparing) { preparing_ = is_preparing; }
   /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
   /// last result.  False: nobody wants a result of it.
@@ -207,7 +208,7 @@ class Decide {
   void write_outbox(Time now);
   bool outbox_is_hopeless(Time now) const;
   bool waits_for_workspace() const { return stuck_ && outbox_.owes(); }
-  bool has_nothing_to_do() const { return is_empty() && !preparing_; }
+  bool has_nothing_to_do() const { return is_empty() && !(preparing_ && linked_); }
   bool is_empty() const {
     return counts_.waiting + counts_.running + counts_.staged + counts_.publishing == 0;
   }
