@@ -4,6 +4,7 @@
 #include "api/keep_routes.hpp"
 #include "api/queue_waits.hpp"
 #include "api/read/bad_request.hpp"
+#include "api/readers.hpp"
 
 #include <utility>
 
@@ -57,6 +58,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
   sites_.add_to(routes_);
   add_queue_waits(routes_, runtime_);
   add_keeps(routes_, runtime_);
+  add_readers(routes_, runtime_);
   listings_.add_to(routes_);
   reports_.add_to(routes_);
   engine_.add_to(routes_);

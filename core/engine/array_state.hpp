@@ -29,6 +29,7 @@ struct ArrayState {
     std::vector<Dependency> after;                ///< as submitted
     std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
     IndexSet failed;                              ///< where it is given up after so many
+    std::optional<Duration> unread_for;  ///< it was cancelled, because who waited for it is gone
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
     std::map<std::string, IndexSet> files_staging;  ///< or are being staged in

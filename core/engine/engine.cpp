@@ -46,6 +46,9 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
   for (const KnownSpeed& speed : snapshot.speeds)
     broker_.speeds().add(speed.kind, speed.device, {speed.mean, speed.variance, speed.count});
+  // Whoever lives has lost its connection with the engine before, and needs time to come back.
+  for (const StoredReader& reader : snapshot.readers)
+    readers_.reads(reader.by, reader.array, 1, now);
   restore_pilots(snapshot, now);
   note_overtaken(now);
   next_look_ = now;
@@ -63,6 +66,7 @@ Actions Engine::on(TasksSubmitted&& event, Time now) {
 
 /// What follows from whatever has happened.
 Actions Engine::settle(bool time_passed, Time now) {
+  end_unread(now);
   give_up_arrays(now);
   tasks_.tell_ended();
   hold_what_came_back();
@@ -94,8 +98,8 @@ Actions Engine::settle(bool time_passed, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {filling_.recall_due, filling_.cold_due, stage_in_.due, drain_.by,
-                          QueueLooks::next_wake(sites_)})
+  for (const auto& due : {readers_.next_wake(), filling_.recall_due, filling_.cold_due,
+                          stage_in_.due, drain_.by, QueueLooks::next_wake(sites_)})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0 || keeps_any(sites_);
   for (const auto& [id, pilot] : pilots_.all())
@@ -178,6 +182,7 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
   ids.reserve(saved.arrays.size());
   for (std::size_t i = 0; i < saved.arrays.size(); ++i) ids.push_back(saved.id_of(i));
   if (has_key) keys_[key] = {content, ids};
+  if (saved.read_by) readers_.reads(*saved.read_by, saved.first, saved.arrays.size(), now);
   actions_.push_back(AnswerSubmit{request, std::move(ids)});
   work_changed_ = true;
 }

@@ -4,6 +4,7 @@
 
 #include "broker/broker.hpp"
 #include "engine/pilot_table.hpp"
+#include "engine/readers.hpp"
 #include "engine/sites/site_book.hpp"
 #include "engine/task_table.hpp"
 #include "engine/trust/node_trust.hpp"
@@ -84,6 +85,7 @@ class Engine {
   void handle(const RetryAsked& event, Time now);
   void handle(const KeepAsked& event, Time now);
   void handle(const ResumeAsked& event, Time now);
+  void handle(const ReaderHeard& event, Time now);
   void handle(const StopAsked& event, Time now);
   void handle(const PilotRegistered& event, Time now);
   void handle(const PilotDisconnected& event, Time now);
@@ -133,6 +135,7 @@ class Engine {
   };
   Cancelled cancel_tasks(const std::vector<Selection>& tasks, const std::string& why, Time now);
   void give_up_arrays(Time now);
+  void end_unread(Time now);
   IndexSet started(const ArrayState& array) const;
   std::string why_cancelled(TaskId task) const;
   void end_if_empty(PilotState& pilot);
@@ -279,6 +282,7 @@ class Engine {
   };
   Weighed weighed_;
   std::unordered_map<std::string, Key> keys_;
+  Readers readers_;
   /// Ended; their outboxes are being read, or outputs of theirs are still being staged out.
   struct OverAllocation {
     AllocationOver over;

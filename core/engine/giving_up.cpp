@@ -34,6 +34,7 @@ IndexSet Engine::started(const ArrayState& array) const {
 
 std::string Engine::why_cancelled(TaskId task) const {
   const ArrayState* array = tasks_.find(task.array);
+  if (array && array->rare && array->rare->unread_for) return why_unread(*array->rare->unread_for);
   const auto why = array ? array->why_given_up() : std::nullopt;
   return why ? "cancelled, because " + *why : "cancelled by user";
 }

@@ -160,8 +160,14 @@ std::optional<std::string> TaskTable::submit(TasksSubmitted&& event, Time now) {
   const EndedFacts ended(event.ended);
   if (auto refusal = refusal_of(event, ended)) return refusal;
   const ClientId client = queue_.client_for(event.client);
-  SaveArrays save{event.request,        event.client,           event.key, event.content, now,
-                  ArrayId{next_array_}, std::move(event.arrays)};
+  SaveArrays save{event.request,
+                  event.client,
+                  event.key,
+                  event.content,
+                  now,
+                  ArrayId{next_array_},
+                  std::move(event.arrays),
+                  std::move(event.read_by)};
   std::vector<bool> held;
   held.reserve(save.arrays.size());
   for (NewArray& array : save.arrays) {

@@ -9,6 +9,7 @@
 #include "model/time.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,6 +27,7 @@ struct SaveArrays {
   Time submitted{};
   ArrayId first;
   std::vector<NewArray> arrays;  ///< their ids follow each other
+  std::optional<ReadBy> read_by{};
   ArrayId id_of(std::size_t position) const { return ArrayId{first.value + position}; }
 };
 /// All of an array's tasks that their user holds.

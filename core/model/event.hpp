@@ -40,6 +40,12 @@ struct TasksSubmitted {
   std::uint64_t content{0};
   std::vector<NewArray> arrays;
   std::vector<EndedArray> ended;  ///< those of the dependencies that the engine does not hold
+  std::optional<ReadBy> read_by{};
+};
+/// Who waits for what it has submitted is there once more than before, or once less.
+struct ReaderHeard {
+  std::string reader;
+  bool is_there{true};
 };
 struct CancelAsked {
   RequestId request;
@@ -269,11 +275,11 @@ struct StagedIn {
 struct TimePassed {};
 
 using Event =
-    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, ResumeAsked,
-                 StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped, AttemptsStarted,
-                 AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven, ServicesWarm,
-                 LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused, SitePolled,
-                 SitePollFailed, QueueForeseen, OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen,
-                 GpusSeen, TimePassed>;
+    std::variant<TasksSubmitted, ReaderHeard, CancelAsked, HoldAsked, RetryAsked, KeepAsked,
+                 ResumeAsked, StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped,
+                 AttemptsStarted, AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven,
+                 ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
+                 SitePolled, SitePollFailed, QueueForeseen, OutboxRead, StagedIn, OutputsDelayed,
+                 WorkspaceSeen, GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -49,6 +49,11 @@ struct StoredKey {
   std::vector<ArrayId> ids;
 };
 
+struct StoredReader {
+  ArrayId array;
+  ReadBy by;
+};
+
 /// An allocation that has begun to run, however it went on.
 struct PastStart {
   std::string site;
@@ -77,6 +82,7 @@ struct Snapshot {
   std::vector<Allocation> allocations;             ///< that have not ended
   std::vector<EndedArray> ended;                   ///< that live arrays wait for
   std::vector<StoredKey> keys;
+  std::vector<StoredReader> readers;  ///< of live arrays, in the order of their ids
   std::vector<std::pair<std::string, std::string>> proven;  ///< site, shape: accepted before
   std::vector<PastStart> past_starts;                       ///< the latest ones, oldest first
   std::vector<Keep> keeps;

@@ -45,6 +45,12 @@ struct NewArray {
   std::optional<TaskId> within{};  ///< the task whose command submitted it
 };
 
+/// Work of one submission that is cancelled once its reader has been away for that long.
+struct ReadBy {
+  std::string reader;
+  Duration lease{};
+};
+
 /// Where a task's captured output lies (see wire.proto LogPlace).
 struct LogPlace {
   std::string file;

@@ -76,7 +76,8 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
                          submission.key,
                          submission.content,
                          std::move(submission.arrays),
-                         std::move(ended)};
+                         std::move(ended),
+                         std::move(submission.read_by)};
     dependencies_.feed_submit(std::move(event));
   }
   submissions_.erase(request.value);
@@ -86,6 +87,10 @@ void ClientRequests::cancel(std::vector<Selection> tasks, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
   dependencies_.feed(CancelAsked{request, std::move(tasks)});
+}
+
+void ClientRequests::reader_heard(const std::string& reader, bool is_there) {
+  if (!dependencies_.is_stopped()) dependencies_.feed(ReaderHeard{reader, is_there});
 }
 
 void ClientRequests::keep(KeepAsked event, CountAnswer answer) {

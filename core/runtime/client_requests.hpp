@@ -29,6 +29,7 @@ struct Submission {
   std::vector<NewArray> arrays;
   std::vector<store::Recipe> recipes;  ///< one for each array
   std::vector<std::string> advice{};   ///< for who submits
+  std::optional<ReadBy> read_by{};
 };
 
 struct SubmitRefusal {
@@ -72,6 +73,8 @@ class ClientRequests {
 
   void submit(Submission submission, SubmitAnswer answer);
   void cancel(std::vector<Selection> tasks, CountAnswer answer);
+  /// Who waits for what it has submitted is there once more than before, or once less.
+  void reader_heard(const std::string& reader, bool is_there);
   /// Its `request` is set here.
   void keep(KeepAsked event, CountAnswer answer);
   /// Counts shapes that were paused.

@@ -66,10 +66,11 @@ ALTER TABLE arrays ADD COLUMN give_up_at INTEGER DEFAULT 0;
 ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 )";
 
-// What older programs pass over.  Of an array whose needs have changed those that it had before: of the results
+// What older programs pass over.  Who waits for what an array comes to, and how long it may be away.  Of an array whose needs have changed those that it had before: of the results
 // numbered up to `until`, and of the leases with epochs up to `leased`.  What tasks say of themselves, of the attempt
 // that said it.  What allocations that have not ended were asked for.  Which task's command submitted an array.
 constexpr const char* kNeedsBefore = R"(
+CREATE TABLE IF NOT EXISTS readers(array INTEGER PRIMARY KEY, reader BLOB, lease INTEGER);
 CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INTEGER, needs BLOB,
   PRIMARY KEY(array, until, leased)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS allocation_terms(name TEXT PRIMARY KEY, terms BLOB) WITHOUT ROWID;

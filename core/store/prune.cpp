@@ -42,8 +42,9 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
     }
     for (const char* statement :
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
-          "DELETE FROM needs_before WHERE array=?", "DELETE FROM metrics WHERE array=?",
-          "DELETE FROM submitted_within WHERE array=?", "DELETE FROM items WHERE array=?",
+          "DELETE FROM readers WHERE array=?", "DELETE FROM needs_before WHERE array=?",
+          "DELETE FROM metrics WHERE array=?", "DELETE FROM submitted_within WHERE array=?",
+          "DELETE FROM items WHERE array=?",
           "DELETE FROM dependencies WHERE array=?",
           // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
           "UPDATE environments SET arrays=arrays-1 "

@@ -118,6 +118,8 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
     if (!copy_rows(old, fresh, table, said))
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
+  // What nobody is known to wait for goes on.
+  if (has_table(old, "readers")) (void)copy_rows(old, fresh, "readers", said);
   // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
   // of themselves and which task submitted others is not shown: no fault that holds tasks back.
   std::string lost;

@@ -198,6 +198,16 @@ void read_keeps(sqlite::Connection& db, Snapshot& snapshot) {
   }
 }
 
+void read_readers(sqlite::Connection& db, Snapshot& snapshot) {
+  sqlite::Statement rows = db.query(
+      "SELECT r.array,r.reader,r.lease FROM readers r JOIN arrays a ON a.id=r.array "
+      "WHERE a.ended=0 ORDER BY r.array");
+  while (rows.step()) {
+    snapshot.readers.push_back({ArrayId{static_cast<std::uint64_t>(rows.number(0))},
+                                {rows.text(1), Duration{rows.number(2)}}});
+  }
+}
+
 void read_keys(sqlite::Connection& db, Snapshot& snapshot) {
   sqlite::Statement keys =
       db.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
@@ -250,6 +260,7 @@ Snapshot Store::begin() {
   read_allocations(db_, snapshot);
   read_keeps(db_, snapshot);
   read_speeds(records_, snapshot);
+  read_readers(db_, snapshot);
   read_keys(db_, snapshot);
   return snapshot;
 }

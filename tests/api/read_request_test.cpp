@@ -276,6 +276,31 @@ TEST(ReadSubmit, TakesAnOctalUmask) {
   }
 }
 
+TEST(ReadSubmit, TakesWhoWaitsAndHowLongItMayBeAway) {
+  const auto with = [](const std::string& keys) {
+    return R"({"client": "tester", )" + keys + R"("tasks": [{"command": ["true"]}]})";
+  };
+  const std::string whole = with(R"("reader": "one", "lease_s": 1.5, )");
+  const SubmitRequest request = read_submit(parse_body(whole));
+  EXPECT_EQ(request.reader, "one");
+  EXPECT_EQ(request.lease, std::chrono::milliseconds{1500});
+  EXPECT_FALSE(read(R"({"command": ["true"]})").lease);
+  EXPECT_EQ(read_submit_body(whole).content, read_submit_body(with("")).content)
+      << "the same work for another is the same work";
+  for (const char* wrong : {"0.9", "86401", "-1", "true", R"("60")"}) {
+    EXPECT_NE(refusal(with(R"("reader": "one", "lease_s": )" + std::string(wrong) + ", "))
+                  .find("'lease_s' must be a number of seconds from 1 to 86400"),
+              std::string::npos)
+        << wrong;
+  }
+  EXPECT_NE(refusal(with(R"("reader": "", "lease_s": 5, )")).find("'reader' must have"),
+            std::string::npos);
+  for (const char* half : {R"("reader": "one", )", R"("lease_s": 5, )"}) {
+    EXPECT_NE(refusal(with(half)).find("'reader' and 'lease_s' go together"), std::string::npos)
+        << half;
+  }
+}
+
 struct Case {
   std::string task;
   std::string says;

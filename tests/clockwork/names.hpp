@@ -13,6 +13,7 @@ namespace hpcbatch::clockwork {
 
 inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents{
     "event submit",
+    "event reader heard",
     "event cancel",
     "event hold",
     "event retry",

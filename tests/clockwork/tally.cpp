@@ -31,9 +31,10 @@ constexpr std::array kTransitions{
 
 Tally::Tally() {
   for (const std::string_view what : kEvents) counts_[std::string(what)] = 0;
-  // Pilots here have no files of their own, and are honest; tasks read no input; nobody ends a pause by hand.
+  // Pilots here have no files of their own, and are honest; tasks read no input; nobody ends a pause by hand, or
+  // waits for results.
   for (const char* what : {"event outputs delayed", "event workspace seen", "event overstepped",
-                           "event input given", "event resume"})
+                           "event input given", "event resume", "event reader heard"})
     counts_.erase(what);
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;

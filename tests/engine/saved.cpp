@@ -17,7 +17,8 @@ std::string Saved::save(const SaveArrays& save) {
     const ArrayId id = save.id_of(i);
     const NewArray& array = save.arrays[i];
     if (arrays_.contains(id)) return fmt::format("array {} is saved twice", id.value);
-    arrays_[id] = {array, save.client, save.submitted, array.held ? array.indices : IndexSet{}};
+    arrays_[id] = {array, save.client, save.submitted, array.held ? array.indices : IndexSet{},
+                   false, save.read_by};
     submitted_ += array.indices.size();
     key.ids.push_back(id);
   }
@@ -213,6 +214,7 @@ Snapshot Saved::snapshot() const {
   for (const auto& [id, array] : arrays_) {
     snapshot.next_array = id.value + 1;
     if (array.ended) continue;
+    if (array.read_by) snapshot.readers.push_back({id, *array.read_by});
     for (const Dependency& dependency : array.facts.after) {
       if (arrays_.at(dependency.array).ended) needed.insert(dependency.array);
     }

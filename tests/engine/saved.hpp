@@ -48,6 +48,7 @@ class Saved {
     Time submitted{};
     IndexSet held;
     bool ended{false};
+    std::optional<ReadBy> read_by{};
   };
   std::string save(const SaveArrays& save);
   std::string save(const SaveHold& save);

@@ -308,6 +308,30 @@ TEST_F(StoreInFolder, KeepsWhichTaskSubmittedAnArray) {
   EXPECT_EQ(live_arrays().at(1).array.within, std::nullopt) << "a store from before";
 }
 
+TEST_F(StoreInFolder, KeepsWhoWaitsForWhatHasNotEnded) {
+  Write write = array(1, IndexRange{0, 0});
+  auto& arrays = std::get<SaveArrays>(write.what);
+  arrays.arrays.push_back(arrays.arrays.front());
+  arrays.read_by = ReadBy{"one", std::chrono::seconds{60}};
+  write.recipes.push_back(write.recipes.front());
+  save({write, array(3, IndexRange{0, 0}), result(1, 0, Failure::Ok),
+        Write{SaveArrayEnded{ArrayId{1}}, {}}});
+  const auto expect_it = [](const Snapshot& snapshot) {
+    ASSERT_EQ(snapshot.readers.size(), 1U);
+    EXPECT_EQ(snapshot.readers[0].array, ArrayId{2});
+    EXPECT_EQ(snapshot.readers[0].by.reader, "one");
+    EXPECT_EQ(snapshot.readers[0].by.lease, std::chrono::seconds{60});
+  };
+  reopen();
+  expect_it(store->begin());
+  store.reset();
+  const std::string saved = folder + "/saved.db";
+  ASSERT_TRUE(salvage(folder + "/store.db", saved, [](const std::string&) { return false; }));
+  auto opened = Store::open(saved);
+  ASSERT_TRUE(opened) << opened.error().text;
+  expect_it((*opened)->begin());
+}
+
 TEST_F(StoreInFolder, AStoreWhoseArraysAreNeverGivenUpIsTaken) {
   save({array(1, IndexRange{1, 3})});
   store.reset();

@@ -198,6 +198,7 @@ SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> site
       estimates_(estimates) {
   made_.client = request.client;
   made_.key = request.key;
+  if (request.lease) made_.read_by = ReadBy{request.reader, *request.lease};
   if (!request.environment.empty())
     environment_ = std::make_shared<const std::string>(environment_bytes(request.environment));
 }

@@ -3,6 +3,7 @@
 
 #include "api/read/bad_request.hpp"
 #include "api/read/read_task.hpp"
+#include "model/time.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -32,6 +33,8 @@ struct SubmitRequest {
   std::map<std::string, std::string> environment;
   std::optional<std::uint32_t> umask;
   std::optional<Within> within;
+  std::string reader;
+  std::optional<Duration> lease;
   std::deque<TaskRequest> tasks;  ///< large, so that each is freed as soon as it is done with
 };
 

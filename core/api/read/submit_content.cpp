@@ -19,7 +19,10 @@ SubmitContent::SubmitContent() : state_() {
 }
 
 void SubmitContent::add(std::string_view key, const boost::json::value& value) {
-  if (key == "environment" || key == "umask" || key == "within") return;
+  if (key == "environment" || key == "umask" || key == "within" || key == "reader" ||
+      key == "lease_s") {
+    return;
+  }
   add_text(boost::json::serialize(boost::json::string_view(key.data(), key.size())));
   add_value(value);
 }

@@ -11,8 +11,8 @@
 namespace hpcbatch {
 
 /// Fed with the submit's keys in the order in which they stand there, its tasks one by one or as a
-/// whole.  Environment, umask and the task in which the client runs are not content: the same
-/// work sent again from elsewhere is the same work.
+/// whole.  Environment, umask, the task in which the client runs and who waits for it are not
+/// content: the same work sent again from elsewhere is the same work.
 class SubmitContent {
  public:
   SubmitContent();

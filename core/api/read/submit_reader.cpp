@@ -29,6 +29,19 @@ std::optional<Within> within_of(const boost::json::value& value) {
   }
 }
 
+constexpr std::size_t kLongestReader = 200;
+constexpr double kShortestLease = 1;
+constexpr double kLongestLease = 86400;
+
+Duration lease_of(const boost::json::value& value) {
+  const double seconds = value.is_number() ? value.to_number<double>() : 0;
+  if (!(seconds >= kShortestLease && seconds <= kLongestLease)) {
+    throw BadRequest(fmt::format("'lease_s' must be a number of seconds from {:.0f} to {:.0f}",
+                                 kShortestLease, kLongestLease));
+  }
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
 std::optional<std::string> refusal_of(const boost::json::value& task, const std::string& what,
                                       std::deque<TaskRequest>& tasks) {
   try {
@@ -54,6 +67,12 @@ void SubmitReader::read_key(const std::string& key, const boost::json::value& va
     request_.umask = umask_of(value, key);
   } else if (key == "within") {
     request_.within = within_of(value);
+  } else if (key == "reader") {
+    request_.reader = text_of(value, key);
+    if (request_.reader.empty() || request_.reader.size() > kLongestReader)
+      throw BadRequest(fmt::format("'reader' must have 1 to {} bytes", kLongestReader));
+  } else if (key == "lease_s") {
+    request_.lease = lease_of(value);
   } else if (key == "tasks") {
     if (!value.is_array()) throw BadRequest(kNoTasks);
     begin_tasks();
@@ -91,6 +110,8 @@ SubmitRequest SubmitReader::finish() {
   if (!has_tasks_) throw BadRequest("'tasks' is missing");
   if (request_.client.empty())
     throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
+  if (request_.reader.empty() != !request_.lease)
+    throw BadRequest("'reader' and 'lease_s' go together: who waits, and how long it may be away");
   check_written_once(request_);
   return std::move(request_);
 }

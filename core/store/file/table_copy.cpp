@@ -39,6 +39,7 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"needs_before", {"array", "until", "leased"}},
       {"submitted_within", {"array"}},
       {"metrics", {"array", "item"}},
+      {"readers", {"array"}},
       {"allocation_terms", {}},
       {"usage", {"day"}},
       {"profiles", {}}};
