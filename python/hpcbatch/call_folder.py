@@ -8,6 +8,7 @@ import io
 import os
 import shutil
 import tempfile
+import time
 import warnings
 
 from . import trusted_path
@@ -15,6 +16,9 @@ from .client import Error
 from .regular_file import open_regular
 
 _PREFIX = "calls-"
+# Of calls that go on without the process whose they are.
+_DETACHED = "detached-"
+_KEPT_S = 30 * 24 * 3600
 _LOCK = "lock"
 
 
@@ -29,12 +33,13 @@ def check_folder(path: str) -> None:
 
 
 class CallFolder:
-    """Below `parent`, an absolute path, which is made. Folders there that nobody has any more are removed.
+    """Below `parent`, an absolute path, which is made. Folders there that nobody has any more are removed; `detached` ones are kept for
+    a month.
 
     What is pickled passes here, and reading a pickle is running a program: raises Error where others than the user can put files
     there, and OSError. Files are reached by the open folder, whatever is put at its path later."""
 
-    def __init__(self, parent: str) -> None:
+    def __init__(self, parent: str, detached: bool = False) -> None:
         if not os.path.isdir(parent):
             check_folder(parent)
             os.makedirs(parent, mode=0o700, exist_ok=True)
@@ -48,7 +53,7 @@ class CallFolder:
             raise Error(f"calls and their results cannot pass through {parent}: {made} was replaced while it was made")
         self._lock = os.open(_LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._folder)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.path: str = os.path.join(parent, _PREFIX + os.path.basename(made)[1:])
+        self.path: str = os.path.join(parent, (_DETACHED if detached else _PREFIX) + os.path.basename(made)[1:])
         os.rename(made, self.path)
 
     def path_of(self, name: str) -> str:
@@ -76,10 +81,12 @@ class CallFolder:
 
 def _remove_forgotten(parent: str) -> None:
     for name in os.listdir(parent):
-        if not name.startswith(_PREFIX):
+        if not name.startswith((_PREFIX, _DETACHED)):
             continue
         # Another user's, on a file system without locks, or gone by now: it is left as it is.
         with contextlib.suppress(OSError):
+            if name.startswith(_DETACHED) and time.time() < os.stat(os.path.join(parent, name)).st_mtime + _KEPT_S:
+                continue
             with open_regular(os.path.join(parent, name, _LOCK)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(os.path.join(parent, name), ignore_errors=True)

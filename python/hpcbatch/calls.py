@@ -23,6 +23,7 @@ from .call_folder import CallFolder
 from .call_pace import Pace
 from .client import Error
 from .feed import Feed
+from .reader import Reader
 
 _T = TypeVar("_T")
 
@@ -143,7 +144,8 @@ class Call:
 
 class Calls:
     """Of one executor: a thread hands them in, another one hears of their ends. `task_of(calls, number)` is the task of calls
-    whose files are called NUMBER in `folder`; `key`: that of the results' sums."""
+    whose files are called NUMBER in `folder`; `key`: that of the results' sums. `detached`: they run on when this process has ended.
+    """
 
     def __init__(
         self,
@@ -153,6 +155,7 @@ class Calls:
         folder: CallFolder,
         key: str,
         task_of: Callable[[list[Call], str], dict[str, Any]],
+        detached: bool,
     ) -> None:
         self._engine = engine
         self._program = program
@@ -173,6 +176,7 @@ class Calls:
             _client.Client(engine.named_path), name, self._ended, self._warn, self._revive
         )
         self._feed.begin()
+        self._reader = None if detached else Reader(engine.path)
         self._threads = [
             threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)
         ]
@@ -321,7 +325,13 @@ class Calls:
                 self._forget_files(number)
             return self._refused(groups, error)
         body = _client.submit_of(
-            self._name, tasks, f"calls-{uuid.uuid4().hex}", self._directory, self._environment, self._umask
+            self._name,
+            tasks,
+            f"calls-{uuid.uuid4().hex}",
+            self._directory,
+            self._environment,
+            self._umask,
+            None if self._reader is None else (self._reader.name, self._reader.lease_s),
         )
         with self._feed:
             try:
@@ -354,6 +364,8 @@ class Calls:
                     continue
             self._feed.wait(_WAIT_S)
         self._threads[0].join()
+        if self._reader is not None:
+            self._reader.end()
         self._folder.remove()
 
     def _settle(self, future: QueuedFuture[Any], value: Any = None, error: BaseException | None = None) -> None:

@@ -115,6 +115,15 @@ def find_program(named: str | None = None) -> str:
     return path
 
 
+def _path_here(environment: Mapping[str, str]) -> str | None:
+    """The path by which the user came here, where the kernel calls the folder otherwise."""
+    path = environment.get("PWD", "")
+    try:
+        return path if path.startswith("/") and path != os.getcwd() and os.path.samefile(path, ".") else None
+    except OSError:
+        return None
+
+
 def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The caller's environment as tasks are to have it."""
     is_task = "HPCBATCH_TASK_ID" in environment
@@ -132,6 +141,8 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         if (in_pbs or "SLURM_STEP_ID" in environment) and name.startswith(("PMI_", "PMIX_", "PALS_")):
             continue
         kept[name] = value
+    if (path := _path_here(environment)) is not None:
+        kept["PWD"] = path
     return kept
 
 
@@ -169,8 +180,10 @@ def submit_of(
     directory: str | None = None,
     environment: Mapping[str, str] | None = None,
     umask: int | None = None,
+    read_by: tuple[str, float] | None = None,
 ) -> dict[str, Any]:
-    """A submit as the engine reads it (docs/api.md, "A submit")."""
+    """A submit as the engine reads it (docs/api.md, "A submit"). `read_by`: who waits for it, and for how many seconds it may be away
+    before the engine cancels the tasks."""
     body: dict[str, Any] = {"client": client, "key": key, "tasks": tasks}
     if directory is not None:
         body["directory"] = directory
@@ -180,6 +193,8 @@ def submit_of(
         body["umask"] = f"{umask:04o}"
     if within := own_task():
         body["within"] = within
+    if read_by is not None:
+        body["reader"], body["lease_s"] = read_by
     return body
 
 
@@ -209,6 +224,14 @@ class UnixConnection(http.client.HTTPConnection):
             # It would be handed what the user's tasks are, and could answer anything.
             self.close()
             raise Error(f"cannot use the socket {self._path}: another user's process (uid {uid}) listens there")
+
+
+def shut(connection: UnixConnection) -> None:
+    """From any thread: ends what waits there for an answer."""
+    try:
+        connection.sock.shutdown(socket.SHUT_RDWR)
+    except (OSError, AttributeError):
+        pass  # it was not connected
 
 
 class _OfThread(threading.local):
@@ -250,10 +273,7 @@ class Client:
         """From any thread: ends all requests that wait for something, now and from now on, by EngineAway."""
         self._interrupted = True
         for connection in list(self._waiting):
-            try:
-                connection.sock.shutdown(socket.SHUT_RDWR)
-            except (OSError, AttributeError):
-                pass
+            shut(connection)
 
     def request(self, method: str, target: str, body: object = None, waits: float = 0.0) -> dict[str, Any]:
         """The answer as a dict.  `waits`: seconds that the engine may take its time.  Raises EngineAway or Refused.

@@ -242,6 +242,7 @@ class Cluster(SpecCluster):
         self._words = words
         self._prologue = "\n".join([*settings["job_script_prologue"], *settings["env_extra"]])
         self._engine = Client(program=program, name="dask")
+        self._engine._ends_with_this_process()
         options: dict[str, Any] = {
             "protocol": protocol,
             "dashboard_address": dashboard_address,

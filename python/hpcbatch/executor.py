@@ -199,6 +199,7 @@ class Options(TypedDict, total=False):
     name: str | None
     program: str | None
     mem: str | int | None
+    detached: bool
 
 
 class Executor(concurrent.futures.Executor):
@@ -210,7 +211,8 @@ class Executor(concurrent.futures.Executor):
     times of its calls together. `warm`: calls run in workers that stay (else each in a process of its own);
     `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
     and results, pass; others must not be able to write there (Error); nodes must see it, or the site's transport moves them (default:
-    below the engine's own state). `name`: who submits. Methods may be called by any thread."""
+    below the engine's own state). `name`: who submits. `detached`: calls run on when this process has
+    ended; others the engine cancels a minute later. Methods may be called by any thread."""
 
     def __init__(
         self,
@@ -230,6 +232,7 @@ class Executor(concurrent.futures.Executor):
         name: str | None = None,
         program: str | None = None,
         mem: str | int | None = None,
+        detached: bool = False,
     ) -> None:
         if memory is not None and mem is not None:
             raise TypeError("memory and mem are the same: say one of them")
@@ -270,12 +273,18 @@ class Executor(concurrent.futures.Executor):
                 needs["service"]["memory"] = memory
         engine = _client.connect(program)
         parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
-        folder = CallFolder(os.path.abspath(parent))
+        folder = CallFolder(os.path.abspath(parent), detached)
         key = call_seal.new_key()
         variables = {**(env or {}), call_seal.PREPARATION: preparation, call_seal.KEY: key}
         recipe = _Recipe(needs, limit, variables, key, folder)
         self._calls = Calls(
-            engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, key, recipe
+            engine,
+            program,
+            name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}",
+            folder,
+            key,
+            recipe,
+            detached,
         )
         self._closing = threading.Lock()
         self._is_closed = False

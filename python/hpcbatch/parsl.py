@@ -92,6 +92,7 @@ class Provider(ExecutionProvider, RepresentationMixin):
     def _client(self) -> Client:
         if self._engine is None:
             self._engine = Client(program=self.program, name="parsl")
+            self._engine._ends_with_this_process()
         return self._engine
 
     def submit(self, command: str, tasks_per_node: int, job_name: str = "parsl.auto") -> object:

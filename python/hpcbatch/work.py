@@ -34,6 +34,7 @@ from . import client as _client
 from . import values as _values
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
+from .reader import Reader
 from .values import ListOf, row_of, word_of
 
 if TYPE_CHECKING:
@@ -336,6 +337,11 @@ class Client:
         self.program = program
         self.name: str = name or f"shell:{_client.user_name()}"
         self._engine = _client.connect(program)
+        self._reader: Reader | None = None
+
+    def _ends_with_this_process(self) -> None:
+        """What it submits from now on without a key is cancelled a minute after this process has ended."""
+        self._reader = self._reader or Reader(self._engine.path)
 
     def _with_engine(self, act: Callable[[_client.Client], _T]) -> _T:
         try:
@@ -455,8 +461,15 @@ class Client:
         for word, ids in (("after", after), ("after_any", after_any), ("after_each", after_each)):
             if named := _ids(ids):
                 task[word] = named
+        reader = None if key else self._reader
         body = _client.submit_of(
-            self.name, [task], key or f"once-{uuid.uuid4().hex}", directory, _client.handed_on(), _client.own_umask()
+            self.name,
+            [task],
+            key or f"once-{uuid.uuid4().hex}",
+            directory,
+            _client.handed_on(),
+            _client.own_umask(),
+            None if reader is None else (reader.name, reader.lease_s),
         )
         return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
 

@@ -236,6 +236,81 @@ def test_what_a_killed_client_left_is_removed_by_the_next(home):
         assert executor.submit(abs, -1).result() == other.submit(abs, -1).result() == 1
 
 
+def test_calls_end_with_the_client_that_was_killed(home):
+    killed = script(
+        home,
+        """
+        import hpcbatch, hpcbatch.reader, os, signal, time
+        hpcbatch.reader.LEASE_S = 2
+        one = hpcbatch.Executor(memory="100M", warm=False)
+        other = hpcbatch.Executor(memory="100M", warm=False, detached=True)
+        calls = [one.submit(time.sleep, 600) for _ in range(20)]
+        detached = [other.submit(abs, -number) for number in range(2)]
+        while not all(call.task for call in [*calls, *detached]):
+            time.sleep(0.01)
+        for some in (calls, detached):
+            print(*[call.task for call in some], flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """,
+    )
+    assert killed.returncode == -9, killed.stderr
+    calls, detached = (line.split() for line in killed.stdout.splitlines())
+    with hpcbatch.Executor(memory="100M") as executor:
+        assert executor.submit(abs, -1).result() == 1, "others' calls run when they have made room"
+    assert home.wait(*calls, timeout=60) == 1
+    assert {home.show(call)["state"] for call in calls} == {"cancelled"}
+    for call in (calls[0], calls[-1]):
+        assert "away for 2 s" in home.ok("explain", call) and "detached=True" in home.ok("explain", call)
+    assert home.wait(*detached) == 0
+
+
+def test_calls_go_on_while_their_client_computes(home):
+    done = script(
+        home,
+        """
+        import ctypes, hpcbatch, hpcbatch.reader, os, time
+        hpcbatch.reader.LEASE_S = 1
+        with hpcbatch.Executor(memory="100M") as executor:
+            call = executor.submit(time.sleep, 6)
+            while not call.running():
+                time.sleep(0.01)
+            forked = os.fork()
+            if forked == 0:
+                time.sleep(600)
+            ctypes.PyDLL(None).sleep(4)  # and no other thread of this process runs
+            print(call.result())
+            os.kill(forked, 9)
+    """,
+    )
+    assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
+
+
+def test_what_a_killed_client_has_forked_is_not_taken_for_it(home):
+    killed = script(
+        home,
+        """
+        import hpcbatch, hpcbatch.reader, os, signal, time
+        hpcbatch.reader.LEASE_S = 1
+        call = hpcbatch.Executor(memory="100M").submit(time.sleep, 600)
+        while not call.running():
+            time.sleep(0.01)
+        forked = os.fork()
+        if forked == 0:
+            for descriptor in (0, 1, 2):
+                os.close(descriptor)
+            time.sleep(600)
+        print(call.task, forked, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """,
+    )
+    call, forked = killed.stdout.split()
+    try:
+        assert home.wait(call, timeout=60) == 1
+    finally:
+        os.kill(int(forked), 9)
+    assert home.show(call)["state"] == "cancelled"
+
+
 def test_one_that_is_forgotten_ends(home):
     executor = hpcbatch.Executor(memory="100M")
     future = executor.submit(abs, -1)

@@ -1,0 +1,74 @@
+"""Tells the engine, for as long as this process lives, that somebody waits for what it has submitted.
+
+A request is held all the time. The kernel closes its connection when the process ends, however it ends; and one whose interpreter
+is busy for minutes, or that was stopped, has to do nothing. Without it the engine cancels the work after LEASE_S.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import threading
+import urllib.parse
+import uuid
+import weakref
+
+from . import client as _client
+
+# How long the engine lets work go on whose reader has gone: it may be the engine that was away.
+LEASE_S = 60.0
+_HOLD_S = 3600.0
+_TRY_AGAIN_S = 0.5
+
+
+class Reader:
+    """Of the engine that listens at `path`. `lease_s`: seconds. Any thread may call any method; a process that was forked has none of
+    its parent's."""
+
+    def __init__(self, path: str, lease_s: float | None = None) -> None:
+        self.name: str = f"python-{uuid.uuid4().hex}"
+        self.lease_s: float = LEASE_S if lease_s is None else lease_s
+        self._path = path
+        self._ended = threading.Event()
+        self._connection = _client.UnixConnection(path, _HOLD_S + 60)
+        _living.add(self)
+        threading.Thread(target=self._hold, name="hpcbatch reader", daemon=True).start()
+
+    def end(self) -> None:
+        """Nobody waits any more: what has not ended by then is cancelled after the lease."""
+        self._ended.set()
+        _client.shut(self._connection)
+
+    def _hold(self) -> None:
+        query = urllib.parse.urlencode({"reader": self.name, "wait": _HOLD_S})
+        while not self._ended.is_set():
+            self._connection = _client.UnixConnection(self._path, _HOLD_S + 60)
+            try:
+                self._connection.connect()
+                self._connection.request("GET", f"/v1/readers?{query}")
+                if not self._ended.is_set():
+                    self._connection.getresponse().read()
+            except (OSError, http.client.HTTPException, _client.Error):
+                pass
+            finally:
+                self._connection.close()
+            self._ended.wait(_TRY_AGAIN_S)
+
+    def _forked(self) -> None:
+        """What a child has open of its parent's connection would keep it alive after the parent's end."""
+        # Not by closing it: an answer that is being read in a thread that is no more has the socket, too.
+        with contextlib.suppress(OSError, AttributeError):
+            os.close(self._connection.sock.detach())
+
+
+_living: weakref.WeakSet[Reader] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for reader in list(_living):
+        reader._forked()
+    _living.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)

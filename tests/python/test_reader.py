@@ -1,0 +1,54 @@
+"""What tells the engine that this process still waits: against a socket that only listens."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+
+PYTHON = pathlib.Path(__file__).parents[2] / "python"
+
+
+def test_its_connection_ends_with_its_process_and_not_with_what_that_has_forked(tmp_path):
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        listening.settimeout(30)
+        program = """
+            import os, sys, time
+            from hpcbatch.reader import Reader
+            reader = Reader(sys.argv[1])
+            print(reader.name, flush=True)
+            sys.stdin.readline()  # the request is there
+            forked = os.fork()
+            if forked == 0:
+                print(os.getpid(), flush=True)
+            time.sleep(600)
+        """
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program), path],
+            env={**os.environ, "PYTHONPATH": str(PYTHON)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(30)
+            asked = connection.recv(4096)
+            assert asked.startswith(b"GET /v1/readers?reader=" + process.stdout.readline().strip().encode() + b"&")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            forked = int(process.stdout.readline())
+            try:
+                process.kill()
+                assert connection.recv(4096) == b"", "though the child lives"
+                os.kill(forked, 0)
+            finally:
+                os.kill(forked, signal.SIGKILL)
+                process.wait()
+                process.stdin.close()
+                process.stdout.close()
