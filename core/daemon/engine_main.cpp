@@ -5,6 +5,7 @@
 #include "api/dropbox_routes.hpp"
 #include "cli/process/surroundings.hpp"
 #include "daemon/reach.hpp"
+#include "daemon/session_limits.hpp"
 #include "daemon/trusted_places.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
@@ -383,6 +384,7 @@ void leave_the_client(int ready_descriptor) {
 }  // namespace
 
 int run_engine(const EngineOptions& options) {
+  if (options.started_by_client) take_limits_of_session();
   if (options.ready_descriptor >= 0) leave_the_client(options.ready_descriptor);
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);

@@ -69,6 +69,16 @@ def test_what_cannot_be_run_is_refused(shared, words, named):
     assert result.out == ""
 
 
+def test_what_the_first_caller_has_lowered_for_itself_holds_for_no_other(home):
+    words = ["run", "--cpus", len(os.sched_getaffinity(0)), "--"]
+    words += ["bash", "-c", "umask; ulimit -n; ulimit -Hn; nice; nproc"]
+    with EngineAtHome() as plain:
+        seen = plain.ok(*words)
+    lowered = f"ulimit -Sn 128; umask 077; exec nice -n 10 taskset -c 0 {home.program} run -- true"
+    subprocess.run(["bash", "-c", lowered], env=home.env, cwd=home.directory, check=True)
+    assert home.ok(*words) == seen
+
+
 def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
     command = ["sh", "-c", f"trap '' HUP INT; exec {home.program} engine run"]
     engine = subprocess.Popen(
