@@ -79,6 +79,19 @@ def test_what_the_first_caller_has_lowered_for_itself_holds_for_no_other(home):
     assert home.ok(*words) == seen
 
 
+def test_a_task_sees_the_path_by_which_its_user_came(home):
+    folder, link = home.directory / "folder", home.directory / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    words = ["run", "--", "sh", "-c", "echo $PWD; pwd -P"]
+    assert home.ok(*words, cwd=link, PWD=str(link)) == f"{link}\n{folder}\n"
+    assert (
+        home.ok(*words, cwd=folder, PWD=str(home.directory)) == f"{folder}\n{folder}\n"
+    ), "what is wrong is not believed"
+    elsewhere = ["run", "--cwd", home.directory, "--", "sh", "-c", "echo $PWD; pwd -P"]
+    assert home.ok(*elsewhere, cwd=link, PWD=str(link)) == f"{home.directory}\n" * 2
+
+
 def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
     command = ["sh", "-c", f"trap '' HUP INT; exec {home.program} engine run"]
     engine = subprocess.Popen(

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,18 @@ bool is_batch_jobs(std::string_view name, const EnvironmentMap& environment) {
   const bool in_pbs = environment.contains("PBS_JOBID");
   if (name.starts_with("PBS_")) return in_pbs;
   return is_launchers(name) && (in_pbs || environment.contains("SLURM_STEP_ID"));
+}
+
+/// The path by which the user came here, where the kernel calls the folder otherwise: as `pwd` does
+/// it, whatever a program that has changed its folder says is not believed.
+std::optional<std::string> path_here(const EnvironmentMap& environment,
+                                     const std::string& directory) {
+  const auto said = environment.find("PWD");
+  if (said == environment.end() || !said->second.starts_with('/') || said->second == directory)
+    return std::nullopt;
+  std::error_code error;
+  if (!std::filesystem::equivalent(said->second, directory, error)) return std::nullopt;
+  return said->second;
 }
 
 }  // namespace
@@ -104,9 +117,10 @@ Surroundings look_around() {
                                        "; change to one that exists");
   }
   around.umask = own_umask();
-  const EnvironmentMap own = own_environment();
-  around.within = own_task(own);
-  around.environment = handed_on(own);
+  const EnvironmentMap environment = own_environment();
+  around.within = own_task(environment);
+  around.environment = handed_on(environment);
+  if (const auto path = path_here(environment, around.directory)) around.environment["PWD"] = *path;
   return around;
 }
 

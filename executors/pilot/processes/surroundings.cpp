@@ -1,5 +1,6 @@
 #include "pilot/processes/surroundings.hpp"
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -20,6 +21,7 @@ constexpr std::array<std::string_view, 4> kDeviceVariables = {
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
 
 constexpr std::string_view kGpusOfKind = "gpus/";
+constexpr std::string_view kPath = "PWD=";
 
 const char* value_of(std::string_view name, char* const* environment) {
   for (; *environment != nullptr; ++environment) {
@@ -54,6 +56,19 @@ bool is_pilots(std::string_view name) {
   return std::find(kPerTask.begin(), kPerTask.end(), name) != kPerTask.end() ||
          std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) !=
              kDeviceVariables.end();
+}
+
+std::optional<std::string> path_to_correct(const BaseEnvironment& base,
+                                           const std::string& directory) {
+  const auto line = std::find_if(base.begin(), base.end(),
+                                 [](const std::string& one) { return one.starts_with(kPath); });
+  if (line == base.end()) return std::nullopt;
+  struct stat said {};
+  struct stat own {};
+  if (::stat(line->c_str() + kPath.size(), &said) == 0 && ::stat(directory.c_str(), &own) == 0 &&
+      said.st_dev == own.st_dev && said.st_ino == own.st_ino)
+    return std::nullopt;
+  return directory;
 }
 
 BaseEnvironment base_environment(const wire::Environment& environment) {

@@ -21,6 +21,10 @@ using BaseEnvironment = std::vector<std::string>;
 
 /// A variable that the pilot sets for each task, or for none.
 bool is_pilots(std::string_view name);
+/// What PWD is to be where the task's `directory` is not the one that its environment names; nothing:
+/// as it is, which may be a path by which the user came there.
+std::optional<std::string> path_to_correct(const BaseEnvironment& base,
+                                           const std::string& directory);
 
 /// A caller's environment without what the pilot sets.  What a batch job set in which he submitted
 /// he has left out himself: only he knows it from settings of his own.

@@ -147,6 +147,7 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   if (place_.sharing != nullptr)
     place_.sharing->add_to(variables, task.placement.gpus, granted_gpus(start));
   variables["HPCBATCH_METRICS"] = metrics_file(task.slot->temporary);
+  if (auto path = path_to_correct(*base, task.runs_in)) variables.emplace("PWD", std::move(*path));
   Planned planned{std::move(files), std::move(argv), TaskEnvironment(base, variables)};
   planned.captured_output = task.slot->output.begin(task.id, start.output_limit());
   planned.captured_error = task.slot->error.begin(task.id, start.output_limit());
