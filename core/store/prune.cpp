@@ -44,8 +44,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
           "DELETE FROM readers WHERE array=?", "DELETE FROM needs_before WHERE array=?",
           "DELETE FROM metrics WHERE array=?", "DELETE FROM submitted_within WHERE array=?",
-          "DELETE FROM items WHERE array=?",
-          "DELETE FROM dependencies WHERE array=?",
+          "DELETE FROM items WHERE array=?", "DELETE FROM dependencies WHERE array=?",
           // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
           "UPDATE environments SET arrays=arrays-1 "
           "WHERE id=(SELECT environment FROM arrays WHERE id=?)",

@@ -55,7 +55,7 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
   if (array.within) {
     db_.query("INSERT INTO submitted_within VALUES(?,?,?)")
         .run(id.value, array.within->array.value, array.within->index);
-    }
+  }
   if (save.read_by) {
     db_.query("INSERT INTO readers VALUES(?,?,?)")
         .run(id.value, save.read_by->reader,
