@@ -43,6 +43,12 @@ hb_sweep() {
     [ -n "$hb_found" ] || return 0
   done
 }
+# Whether process $1 is there, whosever it is; one that nobody has reaped yet is not.
+hb_lives() {
+  { read -r hb_line < "/proc/$1/stat"; } 2>/dev/null || return 1
+  hb_line=${hb_line##*) }
+  [ "${hb_line%% *}" != Z ]
+}
 # Kills what the tasks of allocation $1 left where both its pilot and the pilot's keeper were killed: they cannot any more.
 # Its session is the dead pilot's.  What a task handed to a batch system, or to a server, is in another's.
 hb_sweep_tasks() {
@@ -51,7 +57,7 @@ hb_sweep_tasks() {
     hb_round=$((hb_round + 1)) hb_found=
     for hb_file in $(grep -lsz "^HPCBATCH_PILOT=$1[.]" /proc/[0-9]*/environ); do
       hb_file=${hb_file%/environ}
-      hb_stat "${hb_file#/proc/}" && [ "$hb_state" != Z ] && [ ! -e "/proc/$hb_session" ] || continue
+      hb_stat "${hb_file#/proc/}" && [ "$hb_state" != Z ] && ! hb_lives "$hb_session" || continue
       kill -KILL "${hb_file#/proc/}" 2>/dev/null && hb_found=1
     done
     [ -n "$hb_found" ] || return 0
