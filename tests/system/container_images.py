@@ -34,6 +34,8 @@ PROGRAMS = (
     "dd",
     "kill",
     "readlink",
+    "mkdir",
+    "rm",
 )
 FOLDERS = ("bin", "dev", "etc", "home", "mnt", "proc", "root", "sys", "tmp", "usr", "var/tmp")
 
