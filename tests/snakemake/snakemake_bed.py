@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,15 +12,26 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
 from own_python import own_python  # noqa: E402
 
+PACKAGES = ["python", "snakemake", "snakemake/scheduler"]
 TWO_CPUS = """
 sites:
   - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
 """
 
 
+def requirements():
+    """What is installed: a file of pip's. HPCBATCH_SNAKEMAKE names another version of Snakemake for a run by hand."""
+    usual = HERE / "requirements.txt"
+    if not (version := os.environ.get("HPCBATCH_SNAKEMAKE")):
+        return usual
+    other = ROOT / f"build/snakemake-{version}.txt"
+    other.write_text(re.sub(r"(?m)^snakemake==.*", f"snakemake=={version}", usual.read_text()))
+    return other
+
+
 def installed():
     """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""
-    return own_python("snakemake", HERE / "requirements.txt", ["python", "snakemake", "snakemake/scheduler"])
+    return own_python(requirements().stem.replace("requirements", "snakemake"), requirements(), PACKAGES)
 
 
 def compared(python, folder, *words, timeout=300):
