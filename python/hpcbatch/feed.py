@@ -27,7 +27,7 @@ _AWAY_S = 3.0
 class Feed(Generic[_Entry]):
     """Of the tasks of one client name.  `ended(entry, number, event)` is called on the thread that calls `wait`, or on that of
     `watch` or `look` where a task ended before; once for each task.  `warn` takes a line for the user.  `revive` is called while
-    no engine answers, and may raise client.Error.
+    no engine answers and nobody has stopped it, and may raise client.Error.
 
     Any thread may call any method, but `wait` is one thread's."""
 
@@ -188,6 +188,8 @@ class Feed(Generic[_Entry]):
                 pass
             if time.monotonic() - since > _AWAY_S:
                 try:
+                    if self._was_stopped():
+                        raise engine.Error("it was stopped; hpcbatch engine start starts it again")
                     self._revive()
                     break
                 except engine.Error as error:
@@ -195,6 +197,11 @@ class Feed(Generic[_Entry]):
                     since = time.monotonic()
             self._pause(0.1)
         self._has_to_look = True
+
+    def _was_stopped(self) -> bool:
+        """By somebody: one that ends by itself has nothing left that anybody watches."""
+        home = self._client.home
+        return home is not None and bool(self.numbers()) and not engine.has_died(home)
 
     def _warn_once(self, line: str) -> None:
         if line != self._said:

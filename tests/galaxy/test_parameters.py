@@ -363,6 +363,7 @@ def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
     said, revivals = [], []
 
     class Away:
+        home = None
         is_here = False
 
         def events(self, *_):
@@ -393,6 +394,42 @@ def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
     engine.is_here = False
     followed.wait()
     assert len(revivals) == 10 and said == ["waiting for the engine: cannot start one"] * 2
+
+
+def test_an_engine_that_was_stopped_is_waited_for_and_not_started(monkeypatch, tmp_path):
+    from hpcbatch import client, feed
+
+    said, revivals = [], []
+
+    class Stopped:
+        home = str(tmp_path)
+        asked = 0
+
+        def events(self, *_):
+            raise client.EngineAway("nobody answers")
+
+        def get(self, target, **_):
+            if target == "/v1/engine":
+                self.asked += 1
+                if self.asked < 9:
+                    raise client.EngineAway("nobody answers")
+            return {"cursor": "cursor"}
+
+    lock = tmp_path / "engine.lock"
+    lock.write_text("")
+    monkeypatch.setattr(feed, "_AWAY_S", -1.0)
+    followed = feed.Feed(Stopped(), "me", None, said.append, lambda: revivals.append(1))
+    monkeypatch.setattr(followed, "_pause", lambda seconds: None)
+    followed.begin()
+    followed.watch("7", "entry")
+    followed.wait()
+    assert not revivals and said == ["waiting for the engine: it was stopped; hpcbatch engine start starts it again"]
+    # Of one that died the lock still speaks.
+    lock.write_text(f"host {client.socket.gethostname()}\nprocess 999999999\nstart 1\n")
+    followed._client.asked = 0
+    followed._has_to_look = False
+    followed.wait()
+    assert revivals == [1]
 
 
 def test_a_job_that_waits_says_when_it_is_expected_to_start():
