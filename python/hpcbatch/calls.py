@@ -176,7 +176,7 @@ class Calls:
             _client.Client(engine.named_path), name, self._ended, self._warn, self._revive
         )
         self._feed.begin()
-        self._reader = None if detached else Reader(engine.path)
+        self._reader = None if detached else Reader(engine.named_path)
         self._threads = [
             threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)
         ]

@@ -23,15 +23,15 @@ _TRY_AGAIN_S = 0.5
 
 
 class Reader:
-    """Of the engine that listens at `path`. `lease_s`: seconds. Any thread may call any method; a process that was forked has none of
-    its parent's."""
+    """Of the engine at `path`; None: the user's engine, looked for at each try. `lease_s`: seconds. Any thread may call any method; a
+    process that was forked has none of its parent's."""
 
-    def __init__(self, path: str, lease_s: float | None = None) -> None:
+    def __init__(self, path: str | None, lease_s: float | None = None) -> None:
         self.name: str = f"python-{uuid.uuid4().hex}"
         self.lease_s: float = LEASE_S if lease_s is None else lease_s
         self._path = path
         self._ended = threading.Event()
-        self._connection = _client.UnixConnection(path, _HOLD_S + 60)
+        self._connection = self._to_engine()
         _living.add(self)
         threading.Thread(target=self._hold, name="hpcbatch reader", daemon=True).start()
 
@@ -40,10 +40,13 @@ class Reader:
         self._ended.set()
         _client.shut(self._connection)
 
+    def _to_engine(self) -> _client.UnixConnection:
+        return _client.UnixConnection(self._path or _client.socket_path(), _HOLD_S + 60)
+
     def _hold(self) -> None:
         query = urllib.parse.urlencode({"reader": self.name, "wait": _HOLD_S})
         while not self._ended.is_set():
-            self._connection = _client.UnixConnection(self._path, _HOLD_S + 60)
+            self._connection = self._to_engine()
             try:
                 self._connection.connect()
                 self._connection.request("GET", f"/v1/readers?{query}")

@@ -215,6 +215,13 @@ class EngineAtHome:
         log = self.home / "engine.log"
         return "engine.log:\n" + "".join(log.read_text(errors="replace").splitlines(True)[-30:]) if log.exists() else ""
 
+    def move_to_login(self):
+        """A home as a login has it: the socket lies in $XDG_RUNTIME_DIR."""
+        self.home = self.directory / "state/hpcbatch"
+        self.env.pop("HPCBATCH_HOME")
+        self.env["XDG_STATE_HOME"] = str(self.directory / "state")
+        self.env["XDG_RUNTIME_DIR"] = str(self.directory / "run")
+
     def __enter__(self):
         return self
 

@@ -316,12 +316,8 @@ def test_a_second_engine_for_the_same_home_is_refused_and_the_owner_named(home):
 
 @pytest.fixture
 def at_login():
-    """A home as a login has it: the socket lies in $XDG_RUNTIME_DIR."""
     with EngineAtHome() as engine:
-        engine.home = engine.directory / "state/hpcbatch"
-        engine.env.pop("HPCBATCH_HOME")
-        engine.env["XDG_STATE_HOME"] = str(engine.directory / "state")
-        engine.env["XDG_RUNTIME_DIR"] = str(engine.directory / "run")
+        engine.move_to_login()
         yield engine
 
 

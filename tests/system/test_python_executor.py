@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -23,6 +24,7 @@ from test import test_concurrent_futures as theirs  # Debian's libpython3.11-tes
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
 sys.path.insert(0, str(PYTHON))
 import hpcbatch  # noqa: E402
+import hpcbatch.reader  # noqa: E402
 from hpcbatch.call_pace import Pace  # noqa: E402
 
 
@@ -283,6 +285,25 @@ def test_calls_go_on_while_their_client_computes(home):
     """,
     )
     assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
+
+
+def test_calls_go_on_where_the_engine_moves_its_socket(home, monkeypatch):
+    home.move_to_login()
+    monkeypatch.delenv("HPCBATCH_HOME")
+    for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(name, home.env[name])
+    monkeypatch.setattr(hpcbatch.reader, "LEASE_S", 2)
+    with hpcbatch.Executor(memory="100M") as executor:
+        call = executor.submit(time.sleep, 8)
+        wait_until(call.running)
+        run = home.directory / "run"
+        shutil.rmtree(run)
+        run.write_text("")  # as after a log-out: only root makes a directory there
+        home.kill_engine()
+        home.env.pop("XDG_RUNTIME_DIR")  # the next one is started by cron
+        home.ok("list")
+        assert home.status()["socket"] == str(home.home / "socket")
+        assert call.result() is None
 
 
 def test_what_a_killed_client_has_forked_is_not_taken_for_it(home):
