@@ -58,7 +58,9 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
   sites_.add_to(routes_);
   add_queue_waits(routes_, runtime_);
   add_keeps(routes_, runtime_);
-  add_readers(routes_, runtime_);
+  add_readers(routes_, [this](const std::string& reader, bool is_there) {
+    runtime_.requests().reader_heard(reader, is_there);
+  });
   listings_.add_to(routes_);
   reports_.add_to(routes_);
   engine_.add_to(routes_);

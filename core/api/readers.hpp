@@ -2,12 +2,19 @@
 #pragma once
 
 #include "api/routes.hpp"
-#include "runtime/runtime.hpp"
+
+#include <functional>
+#include <string>
 
 namespace hpcbatch {
 
-/// A reader is there while such a request of it is being held: the kernel closes the connection of
-/// one that was killed, and one that is busy, or stopped, has to do nothing.
-void add_readers(Routes& routes, Runtime& runtime);
+/// Called when a reader is there once more than before, or once less.
+using HearReader = std::function<void(const std::string& reader, bool is_there)>;
+
+/// A reader is there while such a request of it is open.  The request has no answer and no time
+/// limit: a program that is busy or stopped for hours could not ask again.  The kernel closes the
+/// connection of a program that was killed.  `heard` is called on the loop's thread, and never once
+/// `routes` is gone.
+void add_readers(Routes& routes, HearReader heard);
 
 }  // namespace hpcbatch

@@ -1,7 +1,7 @@
 """Tells the engine, for as long as this process lives, that somebody waits for what it has submitted.
 
-A request is held all the time. The kernel closes its connection when the process ends, however it ends; and one whose interpreter
-is busy for minutes, or that was stopped, has to do nothing. Without it the engine cancels the work after LEASE_S.
+A request is open all the time, and never answered. The kernel closes its connection when the process ends, however it ends. A
+process that is stopped, or whose interpreter is busy for hours, has to do nothing. Without it the engine cancels the work after LEASE_S.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import client as _client
 
 # How long the engine lets work go on whose reader has gone: it may be the engine that was away.
 LEASE_S = 60.0
-_HOLD_S = 3600.0
+_CONNECT_S = 60.0
 _TRY_AGAIN_S = 0.5
 
 
@@ -41,14 +41,15 @@ class Reader:
         _client.shut(self._connection)
 
     def _to_engine(self) -> _client.UnixConnection:
-        return _client.UnixConnection(self._path or _client.socket_path(), _HOLD_S + 60)
+        return _client.UnixConnection(self._path or _client.socket_path(), _CONNECT_S)
 
     def _hold(self) -> None:
-        query = urllib.parse.urlencode({"reader": self.name, "wait": _HOLD_S})
+        query = urllib.parse.urlencode({"reader": self.name})
         while not self._ended.is_set():
             self._connection = self._to_engine()
             try:
                 self._connection.connect()
+                self._connection.sock.settimeout(None)
                 self._connection.request("GET", f"/v1/readers?{query}")
                 if not self._ended.is_set():
                     self._connection.getresponse().read()

@@ -8,7 +8,26 @@ import subprocess
 import sys
 import textwrap
 
-PYTHON = pathlib.Path(__file__).parents[2] / "python"
+PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PYTHON))
+
+from hpcbatch.reader import Reader  # noqa: E402
+
+
+def test_it_waits_for_as_long_as_it_takes(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen()
+        listening.settimeout(30)
+        reader = Reader(str(tmp_path / "socket"))
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(30)
+            asked = connection.recv(4096).split(b"\r\n")[0]
+            assert asked == f"GET /v1/readers?reader={reader.name} HTTP/1.1".encode(), "with no limit of time"
+            assert reader._connection.sock.gettimeout() is None
+            reader.end()
+            assert connection.recv(4096) == b""
 
 
 def test_its_connection_ends_with_its_process_and_not_with_what_that_has_forked(tmp_path):
@@ -39,7 +58,7 @@ def test_its_connection_ends_with_its_process_and_not_with_what_that_has_forked(
         with connection:
             connection.settimeout(30)
             asked = connection.recv(4096)
-            assert asked.startswith(b"GET /v1/readers?reader=" + process.stdout.readline().strip().encode() + b"&")
+            assert asked.startswith(b"GET /v1/readers?reader=" + process.stdout.readline().strip().encode() + b" ")
             process.stdin.write("\n")
             process.stdin.flush()
             forked = int(process.stdout.readline())
