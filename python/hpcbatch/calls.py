@@ -173,10 +173,10 @@ class Calls:
         self._number = 0
         self._closing = False
         self._feed: Feed[tuple[str, list[Call]]] = Feed(
-            _client.Client(engine.named_path), name, self._ended, self._warn, self._revive
+            _client.Client(engine.named_path), name, self._ended, _client.warn, self._revive
         )
         self._feed.begin()
-        self._reader = None if detached else Reader(engine.named_path)
+        self._reader = None if detached else Reader(engine.named_path, _client.warn)
         self._threads = [
             threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)
         ]
@@ -248,7 +248,7 @@ class Calls:
                 future.is_given_up = True
             self._engine.cancel(given_up)
         except Error as error:
-            self._warn(f"calls that wait cannot be cancelled: {error}")
+            _client.warn(f"calls that wait cannot be cancelled: {error}")
             return
         for future in (future for number in given_up for future in by_task[number]):
             self.cancelled(future)
@@ -276,10 +276,6 @@ class Calls:
 
     def _revive(self) -> None:
         _client.connect(self._program)
-
-    @staticmethod
-    def _warn(line: str) -> None:
-        print(f"hpcbatch: {line}", file=sys.stderr)
 
     def _take(self) -> list[list[Call]]:
         """What is handed in next, by task; none: nothing may be yet."""

@@ -13,6 +13,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -64,6 +65,11 @@ class Refused(Error):
 
     def __reduce__(self) -> Any:
         return type(self), (self.status, str(self))
+
+
+def warn(line: str) -> None:
+    """Tells the user."""
+    print(f"hpcbatch: {line}", file=sys.stderr)
 
 
 def user_name() -> str:

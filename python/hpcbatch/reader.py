@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import threading
 import urllib.parse
 import uuid
 import weakref
+from collections.abc import Callable
 
 from . import client as _client
 
@@ -23,13 +25,15 @@ _TRY_AGAIN_S = 0.5
 
 
 class Reader:
-    """Of the engine at `path`; None: the user's engine, looked for at each try. `lease_s`: seconds. Any thread may call any method; a
-    process that was forked has none of its parent's."""
+    """Of the engine at `path`; None: the user's engine, looked for at each try. `warn` is called with a line for the user, in a
+    thread of its own. `lease_s`: seconds. Any thread may call any method; a process that was forked has none of its parent's.
+    """
 
-    def __init__(self, path: str | None, lease_s: float | None = None) -> None:
+    def __init__(self, path: str | None, warn: Callable[[str], None], lease_s: float | None = None) -> None:
         self.name: str = f"python-{uuid.uuid4().hex}"
         self.lease_s: float = LEASE_S if lease_s is None else lease_s
         self._path = path
+        self._warn: Callable[[str], None] | None = warn
         self._ended = threading.Event()
         self._connection = self._to_engine()
         _living.add(self)
@@ -52,12 +56,27 @@ class Reader:
                 self._connection.sock.settimeout(None)
                 self._connection.request("GET", f"/v1/readers?{query}")
                 if not self._ended.is_set():
-                    self._connection.getresponse().read()
+                    self._was_answered(self._connection.getresponse())
             except (OSError, http.client.HTTPException, _client.Error):
                 pass
             finally:
                 self._connection.close()
             self._ended.wait(_TRY_AGAIN_S)
+
+    def _was_answered(self, answer: http.client.HTTPResponse) -> None:
+        """An engine that knows of this reader never answers."""
+        text = answer.read()
+        if (warn := self._warn) is None:
+            return
+        self._warn = None
+        try:
+            said = str(json.loads(text)["error"])
+        except (ValueError, KeyError, TypeError):
+            said = f"status {answer.status}"
+        warn(
+            f"cannot tell the engine that this program waits for its work: {said}. It is asked again; if it goes on so for"
+            f" {self.lease_s:g} s, the engine cancels what has not ended"
+        )
 
     def _forked(self) -> None:
         """What a child has open of its parent's connection would keep it alive after the parent's end."""

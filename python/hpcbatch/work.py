@@ -341,7 +341,7 @@ class Client:
 
     def _ends_with_this_process(self) -> None:
         """What it submits from now on without a key is cancelled a minute after this process has ended."""
-        self._reader = self._reader or Reader(self._engine.named_path)
+        self._reader = self._reader or Reader(self._engine.named_path, _client.warn)
 
     def _with_engine(self, act: Callable[[_client.Client], _T]) -> _T:
         try:

@@ -19,7 +19,7 @@ def test_it_waits_for_as_long_as_it_takes(tmp_path):
         listening.bind(str(tmp_path / "socket"))
         listening.listen()
         listening.settimeout(30)
-        reader = Reader(str(tmp_path / "socket"))
+        reader = Reader(str(tmp_path / "socket"), print)
         connection, _ = listening.accept()
         with connection:
             connection.settimeout(30)
@@ -28,6 +28,27 @@ def test_it_waits_for_as_long_as_it_takes(tmp_path):
             assert reader._connection.sock.gettimeout() is None
             reader.end()
             assert connection.recv(4096) == b""
+
+
+def test_an_engine_that_has_no_room_is_asked_again_and_the_user_told_once(tmp_path):
+    said = []
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen()
+        listening.settimeout(30)
+        reader = Reader(str(tmp_path / "socket"), said.append)
+        for _ in range(2):
+            connection, _ = listening.accept()
+            with connection:
+                connection.settimeout(30)
+                connection.recv(4096)
+                body = b'{"error": "the engine serves 3 clients just now"}'
+                connection.sendall(b"HTTP/1.1 503 Any\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        connection, _ = listening.accept()
+        with connection:
+            reader.end()
+    (line,) = said
+    assert "the engine serves 3 clients just now" in line and "60 s" in line, line
 
 
 def test_its_connection_ends_with_its_process_and_not_with_what_that_has_forked(tmp_path):
@@ -39,7 +60,7 @@ def test_its_connection_ends_with_its_process_and_not_with_what_that_has_forked(
         program = """
             import os, sys, time
             from hpcbatch.reader import Reader
-            reader = Reader(sys.argv[1])
+            reader = Reader(sys.argv[1], print)
             print(reader.name, flush=True)
             sys.stdin.readline()  # the request is there
             forked = os.fork()
