@@ -83,20 +83,25 @@ def user_name() -> str:
     return listed or os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
-def socket_path(environment: Mapping[str, str] = os.environ) -> str:
-    """Where the user's engine listens: in its home where $XDG_RUNTIME_DIR, which logging out removes, has no socket."""
+def socket_paths(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Where the user's engine may listen, in the order in which to try: it is in its home where logging out removed
+    $XDG_RUNTIME_DIR, or where cron started it."""
     home = environment.get("HPCBATCH_HOME")
     if home:
-        return os.path.join(home, "socket")
+        return [os.path.join(home, "socket")]
     state = environment.get("XDG_STATE_HOME", "")
     if not state.startswith("/"):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     in_home = os.path.join(state, "hpcbatch", "socket")
     runtime = environment.get("XDG_RUNTIME_DIR", "")
     if not runtime.startswith("/"):
-        return in_home
-    path = os.path.join(runtime, "hpcbatch", "socket")
-    return in_home if not os.path.exists(path) and os.path.exists(in_home) else path
+        return [in_home]
+    return [os.path.join(runtime, "hpcbatch", "socket"), in_home]
+
+
+def socket_path(environment: Mapping[str, str] = os.environ) -> str:
+    """Where the user's engine listens as a rule."""
+    return socket_paths(environment)[0]
 
 
 def _installed_beside() -> str | None:
@@ -205,17 +210,28 @@ def submit_of(
 
 
 class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket, whose path may be longer than an address holds. `connect` raises OSError, and Error where another user
-    listens."""
+    """HTTP over a Unix socket, whose path may be longer than an address holds; None: the first of the user's engine's that somebody
+    listens at. `connect` raises OSError, and Error where another user listens."""
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str | None, timeout: float) -> None:
         super().__init__("engine", timeout=timeout)
-        self._path = path
+        self._paths = socket_paths() if path is None else [path]
 
     def connect(self) -> None:
+        first: OSError | None = None
+        for path in self._paths:
+            try:
+                return self._connect(path)
+            except OSError as error:
+                self.close()
+                first = first or error
+        if first is not None:
+            raise first
+
+    def _connect(self, named: str) -> None:
         self.sock: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        path = self._path
+        path = named
         folder = -1
         try:
             if len(os.fsencode(path)) >= 108:
@@ -229,7 +245,7 @@ class UnixConnection(http.client.HTTPConnection):
         if uid != os.geteuid():
             # It would be handed what the user's tasks are, and could answer anything.
             self.close()
-            raise Error(f"cannot use the socket {self._path}: another user's process (uid {uid}) listens there")
+            raise Error(f"cannot use the socket {named}: another user's process (uid {uid}) listens there")
 
 
 def shut(connection: UnixConnection) -> None:
@@ -272,7 +288,7 @@ class Client:
 
     @property
     def path(self) -> str:
-        """Where the engine is looked for."""
+        """Where the engine is looked for first."""
         return self.named_path or socket_path()
 
     def interrupt(self) -> None:
@@ -292,7 +308,7 @@ class Client:
         while True:
             kept = self._local.connection
             is_new = kept is None
-            connection = UnixConnection(self.path, self._timeout) if kept is None else kept
+            connection = UnixConnection(self.named_path, self._timeout) if kept is None else kept
             try:
                 if is_new:
                     connection.connect()

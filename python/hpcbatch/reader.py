@@ -45,7 +45,7 @@ class Reader:
         _client.shut(self._connection)
 
     def _to_engine(self) -> _client.UnixConnection:
-        return _client.UnixConnection(self._path or _client.socket_path(), _CONNECT_S)
+        return _client.UnixConnection(self._path, _CONNECT_S)
 
     def _hold(self) -> None:
         query = urllib.parse.urlencode({"reader": self.name})

@@ -13,19 +13,34 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from hpcbatch import client  # noqa: E402
 
 
-def test_the_socket_in_the_home_counts_where_a_log_out_took_the_other(tmp_path):
+def test_the_engine_is_looked_for_where_it_may_listen(tmp_path):
     places = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}
     in_run, in_home = tmp_path / "run/hpcbatch/socket", tmp_path / "state/hpcbatch/socket"
-    assert client.socket_path(places) == str(in_run)
+    assert client.socket_paths(places) == [str(in_run), str(in_home)]
+    assert client.socket_paths({"XDG_STATE_HOME": str(tmp_path / "state")}) == [str(in_home)]
+    assert client.socket_paths(places | {"HPCBATCH_HOME": "/mine"}) == ["/mine/socket"]
+
+
+@pytest.mark.parametrize("left", ["nothing", "a socket that nobody listens at"])
+def test_the_engine_is_found_where_it_listens(tmp_path, monkeypatch, left):
+    monkeypatch.delenv("HPCBATCH_HOME", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    in_run, in_home = tmp_path / "run/hpcbatch/socket", tmp_path / "state/hpcbatch/socket"
     for path in (in_home, in_run):
         path.parent.mkdir(parents=True)
-        path.write_text("")
-        assert client.socket_path(places) == str(path)
-    in_run.unlink()
-    in_home.unlink()
-    in_home.symlink_to(in_run)
-    assert client.socket_path(places) == str(in_run)
-    assert client.socket_path(places | {"HPCBATCH_HOME": "/mine"}) == "/mine/socket"
+    if left != "nothing":
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(str(in_run))  # as an engine that was killed leaves it
+    with pytest.raises(client.EngineAway, match=f"cannot reach the engine at {in_run}"):
+        client.Client().get("/v1/engine")
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(in_home))
+        door.listen()
+        thread = threading.Thread(target=answering, args=(door, [(200, {"version": "1"})]), daemon=True)
+        thread.start()
+        assert client.Client().get("/v1/engine") == {"version": "1"}
+        thread.join()
 
 
 def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
