@@ -33,6 +33,11 @@ _NOT_HANDED_ON_BY_TASKS = frozenset(
 
 # Tasks of one answer: the most that the engine lists.
 _PAGE = 10_000
+# Said whatever its version: builds between two releases differ, too.
+_OLDER = (
+    " (the engine that runs is older than this package: `hpcbatch engine restart` starts the newer one;"
+    " queued work stays, and pilots go on)"
+)
 _CREDENTIALS = struct.calcsize("iII")  # pid, uid, gid: unix(7), SO_PEERCRED
 
 
@@ -345,6 +350,12 @@ class Client:
                 value = {"error": f"the engine at {self.path} gave an answer that is no JSON"}
             if answer.status != 200:
                 said = str(value.get("error", f"status {answer.status}"))
+                if isinstance(body, Mapping) and "within" in body and said.startswith("'within' is no key"):
+                    # An older engine; only `explain` uses it.
+                    rest = {name: part for name, part in body.items() if name != "within"}
+                    return self.request(method, target, rest, waits)
+                if said.startswith("'reader' is no key"):
+                    raise Refused(answer.status, said + _OLDER)
                 raise Refused(answer.status, said + (self._said_of_age() if answer.status in (400, 404) else ""))
             return value
 

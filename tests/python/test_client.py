@@ -74,11 +74,15 @@ def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     assert refused.value.status == 503
 
 
-def answering(door, answers):
-    """An engine that gives one answer a connection, in turn, and closes."""
+def answering(door, answers, heard=None):
+    """An engine that gives one answer a connection, in turn, and closes. `heard`: gets the requests."""
     for status, value in answers:
         visitor, _ = door.accept()
-        visitor.recv(65536)
+        request = b""
+        while b"\r\n\r\n" not in request or (b"Content-Length" in request and not request.endswith(b"}")):
+            request += visitor.recv(65536)
+        if heard is not None:
+            heard.append(request)
         body = json.dumps(value)
         visitor.sendall(
             f"HTTP/1.1 {status} Any\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
@@ -105,3 +109,32 @@ def test_an_older_engine_that_refuses_is_named(tmp_path, monkeypatch, engine, is
         ) == is_older
     thread.join()
     door.close()
+
+
+def test_an_older_engine_that_knows_no_within_is_given_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setenv("HPCBATCH_TASK_ID", "7")
+    monkeypatch.setenv("HPCBATCH_PILOT", "hb1.0")
+    refused = (400, {"error": "'within' is no key of a submit; docs/api.md lists them"})
+    heard = []
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "socket"))
+        door.listen()
+        answers = [refused, (200, {"ids": ["8"]})]
+        thread = threading.Thread(target=answering, args=(door, answers, heard), daemon=True)
+        thread.start()
+        assert client.Client(str(tmp_path / "socket")).submit("me", [{"command": ["true"]}], "key") == ["8"]
+        thread.join()
+    assert [b'"within"' in request for request in heard] == [True, False]
+
+
+def test_an_older_engine_that_knows_no_reader_is_to_be_reloaded(tmp_path):
+    refused = (400, {"error": "'reader' is no key of a submit; docs/api.md lists them"})
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "socket"))
+        door.listen()
+        thread = threading.Thread(target=answering, args=(door, [refused]), daemon=True)
+        thread.start()
+        body = client.submit_of("me", [], "key", read_by=("one", 60.0))
+        with pytest.raises(client.Refused, match="`hpcbatch engine restart`"):
+            client.Client(str(tmp_path / "socket")).post("/v1/tasks", body)
+        thread.join()
