@@ -194,6 +194,24 @@ TEST_F(SubmitTest, ARefusalIsTheEnginesSentence) {
   EXPECT_EQ(result.err, "hpcbatch: the key k was used with other content\n");
 }
 
+TEST_F(SubmitTest, AnOlderEngineThatKnowsNoWithinIsGivenTheRest) {
+  engine_does([](const FakeRequest& request, FakeConnection& connection) {
+    if (request.body.find("\"within\"") != std::string::npos) {
+      connection.answer(400,
+                        R"({"error": "'within' is no key of a submit; docs/api.md lists them"})");
+    } else {
+      connection.answer(200, R"({"ids": ["12"]})");
+    }
+  });
+  CliOptions options;
+  options.environment["HPCBATCH_TASK_ID"] = "7";
+  options.environment["HPCBATCH_PILOT"] = "hb1.0";
+  const CliResult result = cli({"submit", "--", "true"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "12\n");
+  EXPECT_EQ(engine().requests().size(), 2u);
+}
+
 TEST_F(SubmitTest, AVariableThatIsNoUtf8IsHandedOn) {
   engine_does([](const FakeRequest& request, FakeConnection& connection) {
     EXPECT_THAT(request.body, HasSubstr("\"STRANGE\":\"\xff\""));

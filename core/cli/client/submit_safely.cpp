@@ -19,16 +19,32 @@ constexpr std::chrono::minutes kSubmitTime{10};
 constexpr std::chrono::milliseconds kBetweenTries{200};
 constexpr int kTries = 5;
 
+/// An engine that is older than this program, where the program runs in a task.
+bool knows_no_within(const Answer& answer) {
+  return answer.outcome == Exchange::Answered && answer.status == 400 &&
+         answer.body.find("'within' is no key of a submit") != std::string::npos;
+}
+
+/// Only `explain` uses it.
+std::string without_within(boost::json::object request) {
+  request.erase("within");
+  return boost::json::serialize(request);
+}
+
 }  // namespace
 
 std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
                                        const boost::json::object& request) {
-  const std::string body = boost::json::serialize(request);
+  std::string body = boost::json::serialize(request);
   Answer answer;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     if (attempt > 0) session.interrupt.pause(kBetweenTries);
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
     answer = client.http().request("POST", "/v1/tasks", body, kSubmitTime);
+    if (knows_no_within(answer)) {
+      body = without_within(request);
+      answer = client.http().request("POST", "/v1/tasks", body, kSubmitTime);
+    }
     if (answer.outcome != Exchange::Lost && answer.outcome != Exchange::NoEngine) break;
   }
   const boost::json::object accepted = object_of(answer);
