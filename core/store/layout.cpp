@@ -66,10 +66,14 @@ ALTER TABLE arrays ADD COLUMN give_up_at INTEGER DEFAULT 0;
 ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 )";
 
-// What older programs pass over.  Who waits for what an array comes to, and how long it may be away.  Of an array whose needs have changed those that it had before: of the results
-// numbered up to `until`, and of the leases with epochs up to `leased`.  What tasks say of themselves, of the attempt
-// that said it.  What allocations that have not ended were asked for.  Which task's command submitted an array.
-constexpr const char* kNeedsBefore = R"(
+// Tables that older programs pass over.
+// readers: who waits for what an array comes to, and how long that may be away.
+// needs_before: what an array needed before a change; of the results numbered up to `until`, and of
+//   the leases with epochs up to `leased`.
+// allocation_terms: what allocations that have not ended were asked for.
+// submitted_within: the task whose command submitted an array.
+// metrics: what tasks say of themselves, of the attempt that said it.
+constexpr const char* kPassedOver = R"(
 CREATE TABLE IF NOT EXISTS readers(array INTEGER PRIMARY KEY, reader BLOB, lease INTEGER);
 CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INTEGER, needs BLOB,
   PRIMARY KEY(array, until, leased)) WITHOUT ROWID;
@@ -109,7 +113,7 @@ void take_over(sqlite::Connection& db) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kLayoutVersion));
   }
-  db.execute(kNeedsBefore);
+  db.execute(kPassedOver);
   db.execute(RecordRows::kLayout);
 }
 
