@@ -92,6 +92,7 @@ Actions Engine::settle(bool time_passed, Time now) {
   sites_.on_time(now);
   QueueLooks(sites_).on_time(now);
   end_if_drained(now);
+  forget_readers();
   if (walks_invariants) walk_invariants_if_due();
   return std::exchange(actions_, {});
 }
@@ -349,6 +350,7 @@ void Engine::check_invariants() const {
   tasks_.check_invariants();
   pilots_.check_invariants();
   sites_.check_invariants();
+  check_readers();
   HPCBATCH_CHECK(tasks_.totals().at(TaskPartition::Leased) == pilots_.leases().size());
   for (const auto& [task, lease] : pilots_.leases()) {
     const ArrayState* array = tasks_.find(task.array);

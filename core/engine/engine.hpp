@@ -136,6 +136,8 @@ class Engine {
   Cancelled cancel_tasks(const std::vector<Selection>& tasks, const std::string& why, Time now);
   void give_up_arrays(Time now);
   void end_unread(Time now);
+  void forget_readers();
+  void check_readers() const;
   IndexSet started(const ArrayState& array) const;
   std::string why_cancelled(TaskId task) const;
   void end_if_empty(PilotState& pilot);

@@ -1,10 +1,13 @@
 #include "engine/readers.hpp"
 
 #include "engine/engine.hpp"
+#include "model/check.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <variant>
 
 namespace hpcbatch {
 
@@ -15,17 +18,45 @@ void Readers::set_end(All::iterator at, std::optional<Time> end) {
   if (end) ends_.emplace(*end, at->first);
 }
 
+void Readers::drop_if_unused(All::iterator at) {
+  if (at->second.there > 0 || at->second.arrays > 0) return;
+  set_end(at, std::nullopt);
+  readers_.erase(at);
+}
+
 void Readers::reads(const ReadBy& by, ArrayId first, std::uint64_t arrays, Time now) {
-  const auto at = readers_.try_emplace(by.reader).first;
-  Gone& what = at->second.what;
-  what.lease = std::max(what.lease, by.lease);
   const ArrayId last{first.value + arrays - 1};
-  if (!what.arrays.empty() && what.arrays.back().second.value + 1 == first.value) {
-    what.arrays.back().second = last;
+  forget(first, last);
+  const auto at = readers_.try_emplace(by.reader).first;
+  Reader& reader = at->second;
+  reader.lease = std::max(reader.lease, by.lease);
+  reader.arrays += arrays;
+  const auto next = ranges_.upper_bound(first);
+  const auto before = next == ranges_.begin() ? ranges_.end() : std::prev(next);
+  if (before != ranges_.end() && before->second.reader == at &&
+      before->second.last.value + 1 == first.value) {
+    before->second.last = last;
   } else {
-    what.arrays.emplace_back(first, last);
+    ranges_.emplace(first, Range{last, at});
   }
-  if (at->second.there == 0) set_end(at, now + what.lease);
+  if (reader.there == 0) set_end(at, now + reader.lease);
+}
+
+bool Readers::forget(ArrayId first, ArrayId last) {
+  auto at = ranges_.upper_bound(first);
+  if (at != ranges_.begin() && std::prev(at)->second.last >= first) --at;
+  bool had_any = false;
+  while (at != ranges_.end() && at->first <= last) {
+    const auto [begin, range] = *at;
+    at = ranges_.erase(at);
+    if (begin < first) ranges_.emplace(begin, Range{ArrayId{first.value - 1}, range.reader});
+    if (range.last > last) ranges_.emplace(ArrayId{last.value + 1}, range);
+    range.reader->second.arrays -=
+        std::min(range.last, last).value - std::max(begin, first).value + 1;
+    drop_if_unused(range.reader);
+    had_any = true;
+  }
+  return had_any;
 }
 
 void Readers::heard(const std::string& reader, bool is_there, Time now) {
@@ -37,26 +68,37 @@ void Readers::heard(const std::string& reader, bool is_there, Time now) {
   }
   const auto at = readers_.find(reader);
   if (at == readers_.end() || at->second.there == 0 || --at->second.there > 0) return;
-  if (at->second.what.arrays.empty()) {
-    readers_.erase(at);
-  } else {
-    set_end(at, now + at->second.what.lease);
-  }
+  set_end(at, now + at->second.lease);
+  drop_if_unused(at);
 }
 
 std::optional<Time> Readers::next_wake() const {
   return ends_.empty() ? std::nullopt : std::optional(ends_.begin()->first);
 }
 
-std::vector<Readers::Gone> Readers::take_gone(Time now) {
-  std::vector<Gone> gone;
+std::vector<Readers::Unread> Readers::take_unread(Time now) {
+  std::vector<All::iterator> gone;
   while (!ends_.empty() && ends_.begin()->first <= now) {
-    const auto at = readers_.find(ends_.begin()->second);
-    gone.push_back(std::move(at->second.what));
-    set_end(at, std::nullopt);
-    readers_.erase(at);
+    gone.push_back(readers_.find(ends_.begin()->second));
+    set_end(gone.back(), std::nullopt);
+    gone.back()->second.is_gone = true;
   }
-  return gone;
+  std::vector<Unread> unread;
+  if (gone.empty()) return unread;
+  std::erase_if(ranges_, [&](const auto& entry) {
+    const auto& [first, range] = entry;
+    if (!range.reader->second.is_gone) return false;
+    unread.push_back({first, range.last, range.reader->second.lease});
+    return true;
+  });
+  for (const auto at : gone) readers_.erase(at);
+  return unread;
+}
+
+std::vector<std::pair<ArrayId, ArrayId>> Readers::arrays() const {
+  std::vector<std::pair<ArrayId, ArrayId>> all;
+  for (const auto& [first, range] : ranges_) all.emplace_back(first, range.last);
+  return all;
 }
 
 void Engine::handle(const ReaderHeard& event, Time now) {
@@ -71,22 +113,39 @@ std::string why_unread(Duration lease) {
       std::chrono::duration_cast<std::chrono::seconds>(lease).count());
 }
 
-std::vector<Selection> TaskTable::unread(ArrayId first, ArrayId last, Duration lease) {
-  std::vector<Selection> live;
+std::vector<ArrayId> TaskTable::mark_unread(ArrayId first, ArrayId last, Duration lease) {
+  std::vector<ArrayId> live;
   const auto end = arrays_.upper_bound(last);
   for (auto at = arrays_.lower_bound(first); at != end; ++at) {
     at->second.make_rare().unread_for = lease;
-    live.push_back({at->first, std::nullopt});
+    live.push_back(at->first);
   }
-  // Who waits for others has a higher number, and is to be cancelled itself.
-  std::reverse(live.begin(), live.end());
   return live;
 }
 
 void Engine::end_unread(Time now) {
-  for (const Readers::Gone& gone : readers_.take_gone(now)) {
-    for (const auto& [first, last] : gone.arrays)
-      cancel_tasks(tasks_.unread(first, last, gone.lease), why_unread(gone.lease), now);
+  std::map<ArrayId, Duration> leases;
+  for (const Readers::Unread& unread : readers_.take_unread(now)) {
+    for (const ArrayId array : tasks_.mark_unread(unread.first, unread.last, unread.lease))
+      leases.emplace(array, unread.lease);
+  }
+  // Who waits for others has a higher number, and is to be cancelled itself.
+  for (auto at = leases.rbegin(); at != leases.rend(); ++at)
+    cancel_tasks({{at->first, std::nullopt}}, why_unread(at->second), now);
+}
+
+/// What has ended needs no reader.
+void Engine::forget_readers() {
+  for (const Action& action : actions_) {
+    if (const auto* ended = std::get_if<SaveArrayEnded>(&action))
+      readers_.forget(ended->array, ended->array);
+  }
+}
+
+void Engine::check_readers() const {
+  for (const auto& [first, last] : readers_.arrays()) {
+    for (std::uint64_t array = first.value; array <= last.value; ++array)
+      HPCBATCH_CHECK(tasks_.find(ArrayId{array}));
   }
 }
 

@@ -18,30 +18,44 @@ namespace hpcbatch {
 
 class Readers {
  public:
-  /// Arrays whose ids follow each other were submitted for it.
+  /// Arrays whose ids follow each other are for it from now on, and for no other.
   void reads(const ReadBy& by, ArrayId first, std::uint64_t arrays, Time now);
+  /// Of the arrays from `first` to `last`: they have ended, or go on without a reader.  Returns
+  /// whether any had one.
+  bool forget(ArrayId first, ArrayId last);
   /// It is there once more than before, or once less.
   void heard(const std::string& reader, bool is_there, Time now);
   /// When the next one has been away for too long.
   std::optional<Time> next_wake() const;
 
-  struct Gone {
+  struct Unread {
+    ArrayId first;
+    ArrayId last;
     Duration lease{};
-    std::vector<std::pair<ArrayId, ArrayId>> arrays;  ///< first and last; some may have ended
   };
-  /// Those that have been away for too long; they are forgotten.
-  std::vector<Gone> take_gone(Time now);
+  /// The arrays of those that have been away for too long; both are forgotten.
+  std::vector<Unread> take_unread(Time now);
+  /// Of all arrays that have a reader: first and last of those that follow each other.
+  std::vector<std::pair<ArrayId, ArrayId>> arrays() const;
 
  private:
   struct Reader {
-    std::uint64_t there{0};  ///< how often: it may have several connections
+    std::uint64_t there{0};   ///< how often: it may have several connections
+    std::uint64_t arrays{0};  ///< that are for it
+    Duration lease{};
     std::optional<Time> ends;
-    Gone what;
+    bool is_gone{false};
   };
   using All = std::map<std::string, Reader>;
+  struct Range {
+    ArrayId last;
+    All::iterator reader;
+  };
+  void drop_if_unused(All::iterator at);
   void set_end(All::iterator at, std::optional<Time> end);
 
   All readers_;
+  std::map<ArrayId, Range> ranges_;  ///< by the first of each
   std::set<std::pair<Time, std::string>> ends_;
 };
 

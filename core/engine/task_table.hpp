@@ -96,8 +96,8 @@ class TaskTable {
   /// saved of that.
   void tell_ended();
 
-  /// Of the arrays from that one to that one what is live, newest first: who waited for it has gone.
-  std::vector<Selection> unread(ArrayId first, ArrayId last, Duration lease);
+  /// Of the arrays from `first` to `last` those that are live: who waited for them has gone.
+  std::vector<ArrayId> mark_unread(ArrayId first, ArrayId last, Duration lease);
 
   /// What the arrays that are there need, each kind once.
   std::vector<const Needs*> all_needs() const;

@@ -9,8 +9,10 @@ constexpr const char* kUnread =
 
 class ReadersTest : public EngineTest {
  protected:
-  void submit_for(const std::string& reader, const New& task) {
-    happens(TasksSubmitted{RequestId{77}, "me", "", 0, {task}, {}, ReadBy{reader, 60s}});
+  void submit_for(const std::optional<std::string>& reader, const New& task,
+                  const std::string& key = "") {
+    const auto by = reader ? std::optional(ReadBy{*reader, 60s}) : std::nullopt;
+    happens(TasksSubmitted{RequestId{77}, "me", key, 0, {task}, {}, by});
   }
 };
 
@@ -80,6 +82,37 @@ TEST_F(ReadersTest, OneThatIsForgottenMayComeAgain) {
   after(1h);
   expect_state("2", TaskState::Waiting);
   forget_what_was_asked();
+}
+
+TEST_F(ReadersTest, WhatWaitsForAnotherIsCancelledItself) {
+  submit_for("one", New());
+  submit_for("two", New());
+  submit_for("one", New().wait_for("1"));
+  after(60s);
+  for (const char* task : {"1", "2", "3"}) expect_ended(task, Failure::Cancelled, kUnread);
+  forget_what_was_asked();
+}
+
+TEST_F(ReadersTest, ReadersAreForgottenWithTheirArrays) {
+  using Ids = std::pair<ArrayId, ArrayId>;
+  Readers readers;
+  readers.reads({"one", 60s}, ArrayId{1}, 5, now_);
+  readers.reads({"one", 60s}, ArrayId{6}, 1, now_);
+  EXPECT_EQ(readers.arrays(), std::vector<Ids>({{ArrayId{1}, ArrayId{6}}}));
+  EXPECT_TRUE(readers.forget(ArrayId{3}, ArrayId{3}));
+  EXPECT_FALSE(readers.forget(ArrayId{3}, ArrayId{3}));
+  EXPECT_EQ(readers.arrays(),
+            std::vector<Ids>({{ArrayId{1}, ArrayId{2}}, {ArrayId{4}, ArrayId{6}}}));
+  readers.reads({"other", 60s}, ArrayId{2}, 3, now_ + 1s);
+  EXPECT_EQ(readers.arrays(),
+            std::vector<Ids>(
+                {{ArrayId{1}, ArrayId{1}}, {ArrayId{2}, ArrayId{4}}, {ArrayId{5}, ArrayId{6}}}));
+  const auto unread = readers.take_unread(now_ + 60s);
+  ASSERT_EQ(unread.size(), 2U);
+  EXPECT_EQ(unread[1].first, ArrayId{5});
+  EXPECT_EQ(readers.next_wake(), now_ + 61s);
+  EXPECT_TRUE(readers.forget(ArrayId{1}, ArrayId{9}));
+  EXPECT_EQ(readers.next_wake(), std::nullopt);
 }
 
 }  // namespace
