@@ -146,6 +146,7 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
   if (!event.key.empty()) {
     if (const auto known = keys_.find(key); known != keys_.end()) {
       if (known->second.content == event.content) {
+        hand_over(known->second.ids, event.read_by, now);
         actions_.push_back(AnswerSubmit{event.request, known->second.ids});
       } else {
         actions_.push_back(AnswerRefused{

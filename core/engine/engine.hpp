@@ -136,6 +136,7 @@ class Engine {
   Cancelled cancel_tasks(const std::vector<Selection>& tasks, const std::string& why, Time now);
   void give_up_arrays(Time now);
   void end_unread(Time now);
+  void hand_over(const std::vector<ArrayId>& arrays, const std::optional<ReadBy>& to, Time now);
   void forget_readers();
   void check_readers() const;
   IndexSet started(const ArrayState& array) const;

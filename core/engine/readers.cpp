@@ -134,6 +134,19 @@ void Engine::end_unread(Time now) {
     cancel_tasks({{at->first, std::nullopt}}, why_unread(at->second), now);
 }
 
+/// Of a submit that came before: what of it is live is for who sends it now.
+void Engine::hand_over(const std::vector<ArrayId>& arrays, const std::optional<ReadBy>& to,
+                       Time now) {
+  SaveReader save{{}, to};
+  for (const ArrayId array : arrays) {
+    if (!tasks_.find(array)) continue;
+    const bool had_one = readers_.forget(array, array);
+    if (to) readers_.reads(*to, array, 1, now);
+    if (to || had_one) save.arrays.push_back(array);
+  }
+  if (!save.arrays.empty()) actions_.push_back(std::move(save));
+}
+
 /// What has ended needs no reader.
 void Engine::forget_readers() {
   for (const Action& action : actions_) {

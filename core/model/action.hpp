@@ -88,6 +88,11 @@ struct SaveAllocation {
 struct SaveKeep {
   Keep keep;
 };
+/// Who waits for arrays from now on; none: they go on without a reader.
+struct SaveReader {
+  std::vector<ArrayId> arrays;
+  std::optional<ReadBy> by{};
+};
 
 // --- to clients (durable) ----------------------------------------------------------------------
 
@@ -211,10 +216,11 @@ struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may en
 using Action =
     std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-                 SaveAllocation, SaveKeep, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
-                 SendLeases, RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish,
-                 WelcomePilot, EndPilot, StayPilot, FencePilot, StageIn, OpenAllocation,
-                 CancelAllocation, PollSite, LookAtQueue, ReadOutbox, ForgetAllocation, EngineIdle>;
+                 SaveAllocation, SaveKeep, SaveReader, AnswerSubmit, AnswerRefused, AnswerCount,
+                 TellEnded, SendLeases, RecallLeases, KillAttempt, AcknowledgeResults,
+                 PermitPublish, WelcomePilot, EndPilot, StayPilot, FencePilot, StageIn,
+                 OpenAllocation, CancelAllocation, PollSite, LookAtQueue, ReadOutbox,
+                 ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

@@ -56,11 +56,7 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
     db_.query("INSERT INTO submitted_within VALUES(?,?,?)")
         .run(id.value, array.within->array.value, array.within->index);
   }
-  if (save.read_by) {
-    db_.query("INSERT INTO readers VALUES(?,?,?)")
-        .run(id.value, save.read_by->reader,
-             static_cast<std::int64_t>(save.read_by->lease.count()));
-  }
+  if (save.read_by) save_reader(id, *save.read_by);
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
         .run(dependency.array.value, id.value);
@@ -81,6 +77,25 @@ void Store::save(const SaveKeep& save) {
     db_.query("DELETE FROM meta WHERE key=?").run(key);
   else
     db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").run(key, encode(save.keep));
+}
+
+void Store::save(const SaveReader& save) {
+  for (const ArrayId array : save.arrays) {
+    if (save.by) {
+      save_reader(array, *save.by);
+    } else {
+      forget_reader(array);
+    }
+  }
+}
+
+void Store::save_reader(ArrayId array, const ReadBy& by) {
+  db_.query("INSERT OR REPLACE INTO readers VALUES(?,?,?)")
+      .run(array.value, by.reader, static_cast<std::int64_t>(by.lease.count()));
+}
+
+void Store::forget_reader(ArrayId array) {
+  db_.query("DELETE FROM readers WHERE array=?").run(array.value);
 }
 
 void Store::save(const SaveLeases& save) {

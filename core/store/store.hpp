@@ -44,7 +44,7 @@ struct Recipe {
 struct Write {
   std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-               SaveAllocation, SaveKeep>
+               SaveAllocation, SaveKeep, SaveReader>
       what;
   std::vector<Recipe> recipes{};
 };
@@ -130,6 +130,9 @@ class Store {
   void count_arrays_of_environment();
   void save(const SaveHold& save);
   void save(const SaveKeep& save);
+  void save(const SaveReader& save);
+  void save_reader(ArrayId array, const ReadBy& by);
+  void forget_reader(ArrayId array);
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
   void save(const SaveCancelled& save);

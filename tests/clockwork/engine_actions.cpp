@@ -54,6 +54,7 @@ void EngineHost::perform(const Action& action) {
       [&](const SaveResult& a) { save(a); }, [&](const SaveResults& a) { save(a); },
       [&](const SaveArrayEnded& a) { save(a); }, [&](const SaveRevived& a) { save(a); },
       [&](const SaveAllocation& a) { save(a); }, [&](const SaveKeep& a) { save(a); },
+      [&](const SaveReader& a) { save(a); },
       [&](const AnswerSubmit& a) {
         after(order_of(a), [this, a] { world_.users.accepted(a.request, a.ids); });
       },

@@ -37,6 +37,7 @@ Tally::Tally() {
                            "event input given", "event resume", "event reader heard"})
     counts_.erase(what);
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
+  counts_.erase("action save reader");
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;
   for (const char* what : kTransitions) counts_[what] = 0;
   for (int i = 0; i < kIncidentKinds; ++i) {

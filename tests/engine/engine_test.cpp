@@ -454,7 +454,7 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const SaveFailedAttempt&) { return Lines{}; }, [&](const SaveResult&) { return Lines{}; },
       [&](const SaveResults&) { return Lines{}; }, [&](const SaveArrayEnded&) { return Lines{}; },
       [&](const SaveRevived&) { return Lines{}; }, [&](const SaveAllocation&) { return Lines{}; },
-      [&](const SaveKeep&) { return Lines{}; },
+      [&](const SaveKeep&) { return Lines{}; }, [&](const SaveReader&) { return Lines{}; },
       [&](const StayPilot& a) {
         return one(fmt::format("{} stays {}", at(a.pilot), show_duration(a.time)));
       },

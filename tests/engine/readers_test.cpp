@@ -84,6 +84,35 @@ TEST_F(ReadersTest, OneThatIsForgottenMayComeAgain) {
   forget_what_was_asked();
 }
 
+TEST_F(ReadersTest, ASubmitThatIsSentAgainIsForWhoSendsIt) {
+  happens(ReaderHeard{"one", true});
+  happens(ReaderHeard{"other", true});
+  submit_for("one", New(), "key");
+  submit_for("other", New(), "key");
+  happens(ReaderHeard{"one", false});
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  restarts();
+  happens(ReaderHeard{"other", true});
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  happens(ReaderHeard{"other", false});
+  after(60s);
+  expect_ended("1", Failure::Cancelled, kUnread);
+  forget_what_was_asked();
+}
+
+TEST_F(ReadersTest, ASubmitThatIsSentAgainWithoutAReaderGoesOn) {
+  submit_for("one", New(), "key");
+  submit_for(std::nullopt, New(), "key");
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  restarts();
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  forget_what_was_asked();
+}
+
 TEST_F(ReadersTest, WhatWaitsForAnotherIsCancelledItself) {
   submit_for("one", New());
   submit_for("two", New());

@@ -39,6 +39,11 @@ std::string Saved::save(const SaveKeep& save) {
   return {};
 }
 
+std::string Saved::save(const SaveReader& save) {
+  for (const ArrayId array : save.arrays) arrays_.at(array).read_by = save.by;
+  return {};
+}
+
 std::string Saved::save(const SaveLeases& save) {
   for (const AttemptId& attempt : save.attempts) {
     const std::string name = to_string(attempt.task);

@@ -63,6 +63,7 @@ class Saved {
   std::string save(const SaveRevived& save);
   std::string save(const SaveAllocation& save);
   std::string save(const SaveKeep& save);
+  std::string save(const SaveReader& save);
   std::string save(const SendLeases& send);
   std::string save(const AcknowledgeResults& acknowledged);
   std::string save(const ForgetAllocation& forget);

@@ -221,6 +221,22 @@ TEST_F(StoreInFolder, KeepsAreKeptAlsoInASalvagedStore) {
   expect_it((*opened)->begin());
 }
 
+TEST_F(StoreInFolder, KeepsWhoWaitsNowForWhatIsSentAgain) {
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    Write write = array(id, IndexRange{0, 0});
+    std::get<SaveArrays>(write.what).read_by = ReadBy{"one", std::chrono::seconds{60}};
+    save({write});
+  }
+  const ReadBy other{"other", std::chrono::seconds{5}};
+  save({{SaveReader{{ArrayId{1}}, other}, {}}, {SaveReader{{ArrayId{2}}, std::nullopt}, {}}});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.readers.size(), 1U);
+  EXPECT_EQ(snapshot.readers[0].array, ArrayId{1});
+  EXPECT_EQ(snapshot.readers[0].by.reader, "other");
+  EXPECT_EQ(snapshot.readers[0].by.lease, std::chrono::seconds{5});
+}
+
 TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
   SaveFailedAttempt cut{attempt(1, 2), pilot(), "node7", {}, true, true};
   cut.outcome.failure = Failure::PilotWalltime;
