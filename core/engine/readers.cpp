@@ -147,11 +147,13 @@ void Engine::hand_over(const std::vector<ArrayId>& arrays, const std::optional<R
   if (!save.arrays.empty()) actions_.push_back(std::move(save));
 }
 
-/// What has ended needs no reader.
+/// What has ended needs no reader, and what runs again runs for the user who asked for that.
 void Engine::forget_readers() {
   for (const Action& action : actions_) {
     if (const auto* ended = std::get_if<SaveArrayEnded>(&action))
       readers_.forget(ended->array, ended->array);
+    if (const auto* revived = std::get_if<SaveRevived>(&action))
+      readers_.forget(revived->array, revived->array);
   }
 }
 

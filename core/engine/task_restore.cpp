@@ -157,7 +157,10 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     if (again.empty()) continue;
     if (revived.has_new_needs) change_needs(array, revived.array.needs);
     take_out(array, TaskPartition::NotOk, again);
-    if (array.rare) array.rare->failed.remove(again);
+    if (array.rare) {
+      array.rare->failed.remove(again);
+      array.rare->unread_for.reset();
+    }
     put(array, TaskPartition::Blocked, again);
     causes_.erase(revived.id);
     changed += again.size();

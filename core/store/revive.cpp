@@ -24,6 +24,8 @@ void Store::save(const SaveRevived& save) {
   // Of an array that lives, other tasks may be held.
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
       .run(save.array.value);
+  // It runs again for the user who asked, whoever waited for it before.
+  forget_reader(save.array);
   if (save.needs) {
     // What has ended or is leased had the old ones; what had before an earlier change, those that
     // were known then.

@@ -113,6 +113,46 @@ TEST_F(ReadersTest, ASubmitThatIsSentAgainWithoutAReaderGoesOn) {
   forget_what_was_asked();
 }
 
+TEST_F(ReadersTest, WhatIsRetriedGoesOnWithoutItsReader) {
+  submit_for("one", New());
+  after(60s);
+  expect_ended("1", Failure::Cancelled, kUnread);
+  retry({"1"});
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  restarts();
+  after(1h);
+  expect_state("1", TaskState::Waiting);
+  forget_what_was_asked();
+}
+
+TEST_F(ReadersTest, WhatIsRetriedWhileItsReaderIsAwayGoesOn) {
+  given_pilot();
+  submit_for("one", New().array(1, 9).cpus(2));
+  starts("2.1-2");
+  ends("2.1", Failure::ToolFailed);
+  retry({"2.1"});
+  after(1h);
+  expect_state("2.9", TaskState::Waiting);
+  forget_what_was_asked();
+}
+
+TEST_F(ReadersTest, WhatIsRetriedAndThenCancelledIsSoByItsUser) {
+  given_pilot();
+  submit_for("one", New().array(1, 3).cpus(2));
+  starts("2.1-2");
+  after(60s);
+  expect_ended("2.3", Failure::Cancelled, kUnread);
+  ends("2.1", Failure::ToolSignal);
+  expect_ended("2.1", Failure::Cancelled, kUnread);
+  retry({"2.1"});
+  starts("2.1");
+  cancel("2.1");
+  ends("2.1", Failure::ToolSignal);
+  expect_ended("2.1", Failure::Cancelled, "cancelled by user");
+  forget_what_was_asked();
+}
+
 TEST_F(ReadersTest, WhatWaitsForAnotherIsCancelledItself) {
   submit_for("one", New());
   submit_for("two", New());

@@ -153,6 +153,7 @@ std::string Saved::save(const SaveRevived& save) {
     }
   }
   Array& array = arrays_.at(save.array);
+  array.read_by.reset();
   if (save.needs) array.facts.needs = *save.needs;
   if (array.ended) array.held = {};
   array.ended = false;

@@ -221,14 +221,18 @@ TEST_F(StoreInFolder, KeepsAreKeptAlsoInASalvagedStore) {
   expect_it((*opened)->begin());
 }
 
-TEST_F(StoreInFolder, KeepsWhoWaitsNowForWhatIsSentAgain) {
-  for (std::uint64_t id = 1; id <= 2; ++id) {
+TEST_F(StoreInFolder, KeepsWhoWaitsNowForWhatIsSentOrRunsAgain) {
+  for (std::uint64_t id = 1; id <= 3; ++id) {
     Write write = array(id, IndexRange{0, 0});
     std::get<SaveArrays>(write.what).read_by = ReadBy{"one", std::chrono::seconds{60}};
     save({write});
   }
   const ReadBy other{"other", std::chrono::seconds{5}};
-  save({{SaveReader{{ArrayId{1}}, other}, {}}, {SaveReader{{ArrayId{2}}, std::nullopt}, {}}});
+  save({{SaveReader{{ArrayId{1}}, other}, {}},
+        {SaveReader{{ArrayId{2}}, std::nullopt}, {}},
+        result(3, 0, Failure::Cancelled),
+        {SaveArrayEnded{ArrayId{3}}, {}},
+        {SaveRevived{ArrayId{3}, IndexSet{IndexRange{0, 0}}, std::nullopt}, {}}});
   reopen();
   const Snapshot snapshot = store->begin();
   ASSERT_EQ(snapshot.readers.size(), 1U);
