@@ -2,6 +2,7 @@
 
 #include "model/owner.hpp"
 #include "posix/process_start.hpp"
+#include "posix/regular_file.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -26,6 +25,7 @@ namespace {
 // A killed engine holds its lock until the last of its threads is gone from the kernel.
 constexpr int kLooksAtDying = 200;
 constexpr std::chrono::milliseconds kBetweenLooks{10};
+constexpr std::size_t kMostWords = std::size_t{64} << 10;
 
 std::string lock_file(const std::string& directory) {
   return directory + "/engine.lock";
@@ -43,11 +43,8 @@ Owner ourselves(const EngineWays& ways) {
           ways.config};
 }
 
-std::optional<Owner> read_owner(const std::string& file) {
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return parse_owner(text.str());
+std::optional<Owner> read_owner(const RegularFile& file) {
+  return parse_owner(read_regular(file, kMostWords).text);
 }
 
 bool lives(const Owner& owner, const Owner& us) {
@@ -63,15 +60,20 @@ bool write_words(int descriptor, const std::string& text) {
 }  // namespace
 
 std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, EngineWays ways) {
+  return take(directory, std::move(ways), kLooksAtDying);
+}
+
+std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, EngineWays ways,
+                                                  int looks) {
   const std::string file = lock_file(directory);
   const Owner us = ourselves(ways);
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) {
+  RegularFile lock = open_regular(AT_FDCWD, file, O_RDWR | O_CREAT);
+  if (!lock) {
     return NotOwner{NotOwner::Why::Failed,
-                    fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
+                    fmt::format("cannot lock {}: {}", file, why_not_regular(lock.error))};
   }
+  const int descriptor = lock.fd.get();
   const auto refused = [&](const std::optional<Owner>& owner) {
-    ::close(descriptor);
     using Why = NotOwner::Why;
     if (!owner)
       return NotOwner{Why::Here, fmt::format("another engine is just taking {}; try again", file)};
@@ -85,21 +87,20 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, 
   };
   // flock settles races between engines of one host; the file's words settle those between hosts.
   for (int look = 1; ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++look) {
-    const auto owner = read_owner(file);
-    if (look == kLooksAtDying || !owner || lives(*owner, us)) return refused(owner);
+    const auto owner = read_owner(lock);
+    if (look == looks || !owner || lives(*owner, us)) return refused(owner);
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  if (const auto owner = read_owner(file);
+  if (const auto owner = read_owner(lock);
       owner && lives(*owner, us) && owner->process != us.process) {
     return refused(owner);
   }
   if (!write_words(descriptor, to_text(us))) {
-    const std::string why = std::strerror(errno);
-    ::close(descriptor);
-    return NotOwner{NotOwner::Why::Failed, fmt::format("cannot write {}: {}", file, why)};
+    return NotOwner{NotOwner::Why::Failed,
+                    fmt::format("cannot write {}: {}", file, std::strerror(errno))};
   }
   ::fsync(descriptor);
-  return OwnerLock(directory, descriptor, std::move(ways));
+  return OwnerLock(directory, lock.fd.release(), std::move(ways));
 }
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
@@ -129,7 +130,7 @@ bool OwnerLock::is_in_place() const {
 
 std::optional<NotOwner> OwnerLock::stand_again() {
   if (is_in_place()) return std::nullopt;
-  auto again = take(directory_, ways_);
+  auto again = take(directory_, ways_, 1);
   if (auto* refused = std::get_if<NotOwner>(&again)) return std::move(*refused);
   // The old one goes with `again`.
   std::swap(descriptor_, std::get<OwnerLock>(again).descriptor_);

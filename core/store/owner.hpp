@@ -25,7 +25,7 @@ struct EngineWays {
 };
 
 /// Held until destroyed.  Not flock alone: some network file systems lack it or keep it to one
-/// node.
+/// node.  All here blocks on the directory's file system; by one thread at a time.
 class OwnerLock {
  public:
   /// Refused, with who holds it, while another engine lives: on this host as its process shows, on
@@ -38,10 +38,12 @@ class OwnerLock {
   /// To be called about once a minute.
   void renew(bool ends_when_idle);
   /// Makes the file again where somebody has removed or replaced it; where it cannot be had, as
-  /// `take` refuses.
+  /// `take` refuses, which waits for an owner that is dying; this does not.
   std::optional<NotOwner> stand_again();
 
  private:
+  static std::variant<OwnerLock, NotOwner> take(const std::string& directory, EngineWays ways,
+                                                int looks);
   OwnerLock(std::string directory, int descriptor, EngineWays ways)
       : directory_(std::move(directory)), descriptor_(descriptor), ways_(std::move(ways)) {}
   bool is_in_place() const;

@@ -2,15 +2,20 @@
 #include "store/owner.hpp"
 
 #include "model/owner.hpp"
+#include "posix/fd.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,6 +120,31 @@ TEST_F(OwnerTest, SaysThatALockCannotBeOpened) {
   const auto refused = OwnerLock::take(folder);
   ASSERT_FALSE(is_ours(refused));
   EXPECT_EQ(std::get<NotOwner>(refused).why, NotOwner::Why::Failed);
+}
+
+TEST_F(OwnerTest, SaysThatAFifoIsNoLock) {
+  auto taken = OwnerLock::take(folder);
+  ASSERT_TRUE(is_ours(taken));
+  std::filesystem::remove(folder + "/engine.lock");
+  ASSERT_EQ(::mkfifo((folder + "/engine.lock").c_str(), 0600), 0);
+  const auto refused = std::get<OwnerLock>(taken).stand_again();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->why, NotOwner::Why::Failed);
+  EXPECT_EQ(refused->text, "cannot lock " + folder + "/engine.lock: it is no regular file");
+}
+
+TEST_F(OwnerTest, WhoStandsAgainDoesNotWaitForAnOwnerThatIsDying) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  auto taken = OwnerLock::take(folder);
+  ASSERT_TRUE(is_ours(taken));
+  std::filesystem::remove(folder + "/engine.lock");
+  write_lock(host, "another-boot", 1, static_cast<long long>(std::time(nullptr)));
+  const Fd dying(::open((folder + "/engine.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(dying.get(), LOCK_EX), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(std::get<OwnerLock>(taken).stand_again());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{1});
 }
 
 TEST_F(OwnerTest, BelievesAnotherHostWhileItsHeartbeatIsYoung) {
