@@ -4,14 +4,13 @@
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 #include "posix/process_start.hpp"
+#include "posix/regular_file.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <cstdio>
 #include <ctime>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <unistd.h>
@@ -42,10 +41,8 @@ std::string error_text(const Answer& answer) {
 }
 
 std::optional<Owner> owner_of(const std::string& home) {
-  std::ifstream in(home + "/engine.lock");
-  std::stringstream text;
-  text << in.rdbuf();
-  return parse_owner(text.str());
+  constexpr std::size_t kMostWords = std::size_t{64} << 10;
+  return parse_owner(read_regular(AT_FDCWD, home + "/engine.lock", kMostWords).text);
 }
 
 /// Such a request is answered when something has happened.
