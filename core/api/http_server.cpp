@@ -121,9 +121,7 @@ struct HttpServer::State {
   std::size_t clients{0};    ///< that have a descriptor
   std::list<Client*> quiet;  ///< that we owe nothing, the longest first
   int spare{spare_descriptor()};
-  std::string path;
-  dev_t device{0};  ///< of the file at the path, as it was made
-  ino_t inode{0};
+  SocketFile file;
   bool is_ending{false};  ///< what is not answered by now goes to the next engine
 };
 
@@ -345,19 +343,6 @@ bool is_ours(Socket& socket) {
          (peer.uid == ::geteuid() || peer.uid == 0);
 }
 
-bool is_listened_at(const std::string& path) {
-  const SocketPath reachable = socket_path(path);
-  if (reachable.error != 0) return false;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
-  const Fd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // One that has no room for more just now listens too.
-  return client && (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
-                              sizeof address) == 0 ||
-                    errno == EAGAIN);
-}
-
 }  // namespace
 
 HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler, std::size_t most_clients)
@@ -368,15 +353,15 @@ HttpServer::~HttpServer() {
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->pause.cancel();
-  if (is_in_reach()) ::unlink(state_->path.c_str());
+  if (is_in_place(state_->file)) ::unlink(state_->file.path.c_str());
 }
 
 void HttpServer::end() {
   state_->is_ending = true;
 }
 
-const std::string& HttpServer::path() const {
-  return state_->path;
+const SocketFile& HttpServer::file() const {
+  return state_->file;
 }
 
 std::size_t HttpServer::clients() const {
@@ -384,44 +369,18 @@ std::size_t HttpServer::clients() const {
 }
 
 Result<void> HttpServer::listen(const std::string& path) {
-  try {
-    const SocketPath reachable = socket_path(path);
-    if (reachable.error != 0) throw std::runtime_error(std::strerror(reachable.error));
-    ::unlink(path.c_str());
-    asio::local::stream_protocol::acceptor made(state_->acceptor.get_executor());
-    made.open();
-    const mode_t before = ::umask(0177);
-    error_code error;
-    made.bind(asio::local::stream_protocol::endpoint(reachable.text), error);
-    ::umask(before);
-    if (error) throw boost::system::system_error(error);
-    made.listen();
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0) throw std::runtime_error(std::strerror(errno));
-    state_->device = facts.st_dev;
-    state_->inode = facts.st_ino;
-    state_->pause.cancel();
-    state_->acceptor = std::move(made);
-  } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot listen on {}: {}", path, e.what())};
-  }
-  state_->path = path;
-  accept(state_);
+  auto made = listen_at(path);
+  if (!made) return made.error();
+  listen(std::move(*made));
   return {};
 }
 
-bool HttpServer::is_in_reach() const {
-  struct stat facts {};
-  return !state_->path.empty() && ::stat(state_->path.c_str(), &facts) == 0 &&
-         facts.st_dev == state_->device && facts.st_ino == state_->inode;
-}
-
-Result<void> HttpServer::listen_again(const std::string& path) {
-  if (is_listened_at(path)) {
-    return Error{Error::Kind::Rejected,
-                 fmt::format("cannot listen on {}: another process listens there", path)};
-  }
-  return listen(path);
+void HttpServer::listen(ListeningSocket socket) {
+  state_->pause.cancel();
+  state_->acceptor = asio::local::stream_protocol::acceptor(
+      state_->acceptor.get_executor(), asio::local::stream_protocol(), socket.descriptor.release());
+  state_->file = std::move(socket.file);
+  accept(state_);
 }
 
 namespace {

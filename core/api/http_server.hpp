@@ -1,6 +1,8 @@
 // HTTP/1.1 on the engine's Unix socket, for this user alone.
 #pragma once
 
+#include "api/listening_socket.hpp"
+
 #include "hpcbatch/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -60,16 +62,12 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();
 
-  /// `path` may be longer than a socket address holds.  The socket has mode 0600; one that is there
-  /// is replaced.
+  /// At what `listen_at` makes there.
   Result<void> listen(const std::string& path);
-  /// False once somebody has removed or replaced the file of the socket: nobody new comes in.
-  bool is_in_reach() const;
-  /// As `listen`, for a server that is out of reach; clients that are connected stay.  Rejected where
-  /// somebody else listens there.
-  Result<void> listen_again(const std::string& path);
+  /// In place of where it has listened, if it has; clients that are connected stay.
+  void listen(ListeningSocket socket);
   /// Where it listens.
-  const std::string& path() const;
+  const SocketFile& file() const;
   std::size_t clients() const;
   /// From now on, who gets no answer is hung up on, as by an engine that has gone: he asks the next
   /// one.

@@ -169,18 +169,18 @@ class EngineProcess {
 
   void check() { check_plugins(plugins_, configuration_); }
 
-  void open() {
+  void open(store::OwnerLock& lock) {
     check();
     open_runtime();
     open_api();
+    reach_ = std::make_unique<Reach>(loop_, places_, *server_, lock);
+    reach_->begin();
     open_dropboxes();
     take_signals();
   }
 
-  int run(store::OwnerLock& lock) {
-    watch(lock);
-    Reach reach(loop_, places_, *server_, lock);
-    reach.begin();
+  int run() {
+    watch();
     loop_.run();
     return failed_ ? 1 : 0;
   }
@@ -224,7 +224,7 @@ class EngineProcess {
     const std::string workspace = sites_of(configuration_, places_.home).front().workspace;
     api_ = std::make_unique<Api>(
         *runtime_, tools_,
-        EngineFacts{places_.home, [this] { return server_->path(); }, configuration_.file,
+        EngineFacts{places_.home, [this] { return server_->file().path; }, configuration_.file,
                     runtime_->now(), callers_umask_},
         StayOrGo{[this] { ends_when_idle_ = false; }, [this] { return ends_when_idle_; }});
     dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, workspace, places_.home);
@@ -239,7 +239,6 @@ class EngineProcess {
         descriptors_.clients);
     if (auto listening = server_->listen(places_.socket); !listening)
       throw NoStart{1, listening.error().text};
-    link_socket(places_);
   }
 
   void open_dropboxes() {
@@ -288,11 +287,11 @@ class EngineProcess {
 
   /// Once a minute: renews the lock, and ends an engine that a client started and nobody needs any
   /// more.
-  void watch(store::OwnerLock& lock) {
+  void watch() {
     look_.expires_after(kLook);
-    look_.async_wait([this, &lock](const boost::system::error_code& error) {
+    look_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      lock.renew(ends_when_idle_);
+      reach_->renew_lock(ends_when_idle_);
       const auto idle = std::chrono::steady_clock::now() - last_request_;
       if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 &&
           runtime_->engine().is_idle() && dropboxes_->list().empty()) {
@@ -300,7 +299,7 @@ class EngineProcess {
         runtime_->stop(StopAsked::Mode::Leave);
         return;
       }
-      watch(lock);
+      watch();
     });
   }
 
@@ -337,6 +336,7 @@ class EngineProcess {
   std::unique_ptr<DropboxPorts> dropboxes_;
   std::unique_ptr<DropboxRoutes> dropbox_routes_;
   std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<Reach> reach_;
   std::chrono::steady_clock::time_point last_request_{std::chrono::steady_clock::now()};
   bool ends_when_idle_{options_.started_by_client};
   bool failed_{false};
@@ -423,12 +423,11 @@ int run_engine(const EngineOptions& options) {
         store::OwnerLock::take(places->home, {configuration.file, options.started_by_client});
     if (const auto* refused = std::get_if<store::NotOwner>(&taken))
       throw NoStart{code_of_lock(refused->why), refused->text};
-    auto& lock = std::get<store::OwnerLock>(taken);
     EngineProcess process(options, *places, std::move(configuration), program, callers_umask);
-    process.open();
+    process.open(std::get<store::OwnerLock>(taken));
     spdlog::info("listening on {}", places->socket);
     starter.tell(std::string(1, kEngineReady));
-    return process.run(lock);
+    return process.run();
   } catch (const NoStart& e) {
     starter.tell(e.text);
     std::cerr << "hpcbatch: " << e.text << '\n';

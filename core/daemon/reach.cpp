@@ -24,6 +24,16 @@ std::string in_home(const Places& places) {
   return places.home + "/socket";
 }
 
+/// A shell without XDG_RUNTIME_DIR looks for the socket in the home.
+void link_socket(const Places& places) {
+  const std::string beside = in_home(places);
+  std::error_code error;
+  if (beside == places.socket || fs::read_symlink(beside, error) == places.socket) return;
+  fs::remove(beside, error);
+  fs::create_symlink(places.socket, beside, error);
+  if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
+}
+
 /// A link that leads nowhere is in the way of a socket.
 void remove_link(const std::string& path) {
   std::error_code error;
@@ -47,71 +57,84 @@ std::optional<std::string> own_directory(const std::string& path) {
       path, facts.st_uid, facts.st_mode & 07777);
 }
 
-void link_socket(const Places& places) {
-  const std::string beside = in_home(places);
-  std::error_code error;
-  if (beside == places.socket || fs::read_symlink(beside, error) == places.socket) return;
-  fs::remove(beside, error);
-  fs::create_symlink(places.socket, beside, error);
-  if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
+void Reach::begin() {
+  link_socket(places_);
+  look_later();
 }
 
-void Reach::begin() {
+void Reach::renew_lock(bool ends_when_idle) {
+  lane_.run([this, ends_when_idle] { lock_.renew(ends_when_idle); });
+}
+
+/// The next look waits for the one before, which may hang.
+void Reach::look_later() {
   timer_.expires_after(kEvery);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    look();
-    begin();
+    lane_.run([this, file = server_.file()] {
+      asio::post(loop_, [this, found = look(file)]() mutable {
+        take(std::move(found));
+        look_later();
+      });
+    });
   });
 }
 
-void Reach::look() {
-  if (!has_lock()) return;
-  if (!server_.is_in_reach()) return listen_again();
-  told_.clear();
-  if (!is_in_home_) link_socket(places_);
-}
-
-/// Who has lost the lock to another engine leaves the socket to that.
-bool Reach::has_lock() {
-  const auto refused = lock_.stand_again();
-  if (refused && std::exchange(told_, refused->text) != refused->text) {
-    spdlog::error(
-        "the lock of {} was removed or replaced and cannot be made again: {}; it is tried "
-        "again",
-        places_.home, refused->text);
+/// On the lane, as all that it calls.
+Reach::Found Reach::look(const SocketFile& file) const {
+  Found found;
+  if (const auto refused = lock_.stand_again()) {
+    // Who has lost the lock to another engine leaves the socket to that.
+    found.no_lock = refused->text;
+    return found;
   }
-  return !refused;
+  if (!is_in_place(file)) listen_again(found);
+  const std::string& path = found.made ? found.made->file.path : file.path;
+  if (path == places_.socket) link_socket(places_);
+  return found;
 }
 
-void Reach::listen_again() {
-  std::string why;
-  // The home is not made again: without it there is no store either.
-  for (const bool in_its_place : {true, false}) {
-    const std::string path = in_its_place ? places_.socket : in_home(places_);
-    if (!in_its_place && path == places_.socket) continue;
-    std::optional<std::string> refused;
-    const std::string folder = fs::path(path).parent_path().string();
-    if (folder != places_.home) refused = own_directory(folder);
-    if (!in_its_place) remove_link(path);
-    if (!refused) {
-      const auto listening = server_.listen_again(path);
-      if (listening) {
-        is_in_home_ = !in_its_place;
-        if (!is_in_home_) link_socket(places_);
-        spdlog::warn("the socket was removed or replaced; listening again, on {}", path);
-        told_.clear();
-        return;
-      }
-      refused = listening.error().text;
+void Reach::listen_again(Found& found) const {
+  for (const std::string& path : {places_.socket, in_home(places_)}) {
+    auto made = listen_again_in_place(path);
+    if (made) {
+      found.made = std::move(*made);
+      return;
     }
-    why += (why.empty() ? "" : "; ") + *refused;
+    found.no_socket += (found.no_socket.empty() ? "" : "; ") + made.error().text;
+    if (path == in_home(places_)) return;
   }
-  if (std::exchange(told_, why) != why)
+}
+
+Result<ListeningSocket> Reach::listen_again_in_place(const std::string& path) const {
+  // The home is not made again: without it there is no store either.
+  if (const std::string folder = fs::path(path).parent_path().string(); folder != places_.home) {
+    if (auto why = own_directory(folder)) return Error{Error::Kind::Rejected, std::move(*why)};
+  }
+  if (path != places_.socket) remove_link(path);
+  return listen_again_at(path);
+}
+
+void Reach::take(Found found) {
+  tell(found);
+  if (found.made) server_.listen(std::move(*std::exchange(found.made, std::nullopt)));
+  told_ = std::move(found);
+}
+
+void Reach::tell(const Found& found) {
+  if (found.made)
+    spdlog::warn("the socket was removed or replaced; listening again, on {}{}",
+                 found.made->file.path,
+                 found.no_socket.empty() ? "" : ", because of its own place: " + found.no_socket);
+  if (!found.no_lock.empty() && found.no_lock != told_.no_lock)
     spdlog::error(
-        "the socket was removed or replaced, and no command reaches this engine: {}; it "
-        "is tried again",
-        why);
+        "the lock of {} was removed or replaced and cannot be made again: {}; it is tried again",
+        places_.home, found.no_lock);
+  if (!found.made && !found.no_socket.empty() && found.no_socket != told_.no_socket)
+    spdlog::error(
+        "the socket was removed or replaced, and no command reaches this engine: {}; it is tried "
+        "again",
+        found.no_socket);
 }
 
 }  // namespace hpcbatch

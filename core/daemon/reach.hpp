@@ -4,11 +4,11 @@
 #include "api/http_server.hpp"
 #include "documents/state_paths.hpp"
 #include "loop/asio.hpp"
+#include "loop/lane.hpp"
 #include "store/owner.hpp"
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace hpcbatch {
 
@@ -18,29 +18,39 @@ std::optional<std::string> own_directory(const std::string& path);
 
 /// Keeps the engine in reach.  Logging out removes $XDG_RUNTIME_DIR, and the socket with it, and
 /// only root can make that again: then the engine listens in its home, where every verb looks too.
-/// On the loop's thread; all that is named outlives this.
+/// On the loop's thread; a home that hangs holds up only a thread of its own.  All that is named
+/// outlives this, and nobody else uses the lock meanwhile.
 class Reach {
  public:
   Reach(asio::io_context& loop, const Places& places, HttpServer& server, store::OwnerLock& lock)
-      : timer_(loop), places_(places), server_(server), lock_(lock) {}
+      : loop_(loop), timer_(loop), places_(places), server_(server), lock_(lock) {}
 
-  /// Looks every two seconds from then on.
+  /// Links the socket, which blocks, and looks every two seconds from then on.
   void begin();
+  /// As the lock's own.
+  void renew_lock(bool ends_when_idle);
 
  private:
-  void look();
-  bool has_lock();
-  void listen_again();
+  /// What one look has come to; empty: nothing.
+  struct Found {
+    std::string no_lock{};  ///< why it cannot be had again
+    std::optional<ListeningSocket> made{};
+    std::string no_socket{};
+  };
+  void look_later();
+  Found look(const SocketFile& file) const;
+  void listen_again(Found& found) const;
+  Result<ListeningSocket> listen_again_in_place(const std::string& path) const;
+  void take(Found found);
+  void tell(const Found& found);
 
+  asio::io_context& loop_;
   asio::steady_timer timer_;
   const Places& places_;
   HttpServer& server_;
   store::OwnerLock& lock_;
-  bool is_in_home_{false};  ///< its own place cannot be had
-  std::string told_;        ///< the trouble that was logged last: each is logged once
+  Found told_;  ///< what was logged last: each trouble is logged once
+  Lane lane_;   ///< Last: its work in hand uses what stands above.
 };
-
-/// A shell without XDG_RUNTIME_DIR looks for the socket in the home.
-void link_socket(const Places& places);
 
 }  // namespace hpcbatch

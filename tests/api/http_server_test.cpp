@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,12 +96,14 @@ TEST_F(HttpServerTest, AnswersWhatItCannotTakeInJson) {
 
 TEST_F(HttpServerTest, ListensAgainWhereItsSocketWasRemovedOrReplaced) {
   const auto in_reach = [&] {
-    return asio::post(loop, asio::use_future([&] { return server->is_in_reach(); })).get();
+    return asio::post(loop, asio::use_future([&] { return is_in_place(server->file()); })).get();
   };
   const auto listens_again = [&] {
     return asio::post(loop, asio::use_future([&] {
-                        const auto listening = server->listen_again(folder + "/socket");
-                        return listening ? "" : listening.error().text;
+                        auto made = listen_again_at(folder + "/socket");
+                        if (!made) return made.error().text;
+                        server->listen(std::move(*made));
+                        return std::string();
                       }))
         .get();
   };
@@ -113,7 +116,12 @@ TEST_F(HttpServerTest, ListensAgainWhereItsSocketWasRemovedOrReplaced) {
   EXPECT_TRUE(in_reach());
   std::filesystem::remove(folder + "/socket");
   EXPECT_FALSE(in_reach());
+  const mode_t before = ::umask(0);
   EXPECT_EQ(listens_again(), "");
+  ::umask(before);
+  struct stat facts {};
+  EXPECT_EQ(::stat((folder + "/socket").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777u, 0600u);
   EXPECT_TRUE(in_reach());
   EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(ask(connected, kGood), HasSubstr("HTTP/1.1 200")) << "who was connected stays";

@@ -366,6 +366,23 @@ def test_where_no_socket_can_be_made_at_its_place_the_engine_listens_in_its_home
     assert at_login.status()["socket"] == str(run / "hpcbatch/socket")
 
 
+def test_an_engine_answers_on_where_its_lock_became_a_fifo(home):
+    home.ok("engine", "start")
+    pid = home.engine_pid()
+    lock = home.home / "engine.lock"
+    lock.unlink()
+    os.mkfifo(lock)
+    wait_until(lambda: f"{lock}: it is no regular file" in home.log_end(), 20, "the word for it")
+    assert home.engine_pid() == pid
+    (home.home / "socket").unlink()
+    stuck = home.verb("list")
+    assert stuck.code == 3 and f"{lock}: it is no regular file" in stuck.err, stuck
+    lock.unlink()
+    wait_until((home.home / "socket").exists, 20, "the socket")
+    assert home.engine_pid() == pid
+    assert f"process {pid}\n" in lock.read_text()
+
+
 def test_a_start_finds_a_living_engine_that_has_lost_lock_and_socket(home):
     home.ok("engine", "start")
     pid = home.engine_pid()
