@@ -384,7 +384,7 @@ void leave_the_client(int ready_descriptor) {
 }  // namespace
 
 int run_engine(const EngineOptions& options) {
-  if (options.started_by_client) take_limits_of_session();
+  if (options.limits_of_session) take_limits_of_session();
   if (options.ready_descriptor >= 0) leave_the_client(options.ready_descriptor);
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);

@@ -299,6 +299,8 @@ TEST(Parse, TheEngineIsToldHowItWasStarted) {
   const auto options = parsed<EngineOptions>(
       {"engine", "run", "--started-by-client", "--ready-fd", "3", "--config", "/c.yaml"});
   EXPECT_TRUE(options.started_by_client);
+  EXPECT_FALSE(options.limits_of_session);
+  EXPECT_TRUE(parsed<EngineOptions>({"engine", "run", "--limits-of-session"}).limits_of_session);
   EXPECT_EQ(options.ready_descriptor, 3);
   EXPECT_EQ(options.config, "/c.yaml");
   EXPECT_TRUE(parsed<EngineOptions>({"engine", "run", "--check-config"}).check_config);

@@ -69,11 +69,15 @@ def test_what_cannot_be_run_is_refused(shared, words, named):
     assert result.out == ""
 
 
-def test_what_the_first_caller_has_lowered_for_itself_holds_for_no_other(home):
+@pytest.mark.parametrize("has_died", [False, True])
+def test_what_the_caller_who_starts_an_engine_has_lowered_holds_for_no_other(home, has_died):
     words = ["run", "--cpus", len(os.sched_getaffinity(0)), "--"]
     words += ["bash", "-c", "umask; ulimit -n; ulimit -Hn; nice; nproc"]
     with EngineAtHome() as plain:
         seen = plain.ok(*words)
+    if has_died:  # an engine that was to stay is started again as such
+        home.ok("engine", "start")
+        home.kill_engine()
     lowered = f"ulimit -Sn 128; umask 077; exec nice -n 10 taskset -c 0 {home.program} run -- true"
     subprocess.run(["bash", "-c", lowered], env=home.env, cwd=home.directory, check=True)
     assert home.ok(*words) == seen

@@ -106,8 +106,13 @@ struct Started {
   Fd ready;
 };
 
-Started spawn_engine(const Places& places, Lifetime lifetime,
-                     const std::optional<std::string>& config) {
+struct Way {
+  Lifetime lifetime{};
+  std::optional<std::string> config;
+  bool is_by_the_way{false};  ///< whoever starts it had something else in mind
+};
+
+Started spawn_engine(const Places& places, const Way& way) {
   const Fd log = open_log(places.home);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
@@ -119,8 +124,9 @@ Started spawn_engine(const Places& places, Lifetime lifetime,
 
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--ready-fd",
                                  std::to_string(kReadyInChild)};
-  if (lifetime == Lifetime::UntilIdle) words.emplace_back("--started-by-client");
-  if (config) words.insert(words.end(), {"--config", *config});
+  if (way.lifetime == Lifetime::UntilIdle) words.emplace_back("--started-by-client");
+  if (way.is_by_the_way) words.emplace_back("--limits-of-session");
+  if (way.config) words.insert(words.end(), {"--config", *way.config});
   const SpawnSettings settings(log.get(), write_end.get());
   return {spawn_this_program(words, settings.actions_, &settings.attributes_), std::move(read_end)};
 }
@@ -172,11 +178,6 @@ bool connect_to_other(EngineClient& client, const Interrupt& interrupt) {
   return false;
 }
 
-struct Way {
-  Lifetime lifetime{};
-  std::optional<std::string> config;
-};
-
 /// Where nothing else is asked: its work waits for the sites of its configuration.
 Way as_the_last_one(const Places& places, Way asked) {
   const auto dead = engine_that_died(places.home);
@@ -207,11 +208,11 @@ bool connect_or_start(EngineClient& client, const Places& places, const Interrup
                       Lifetime lifetime, const std::optional<std::string>& config) {
   if (is_connected(connect_to_running(client, places, interrupt))) return false;
   if (const auto text = engine_out_of_reach(places)) throw CommandError(kExitNoEngine, *text);
-  const Way way = as_the_last_one(places, {lifetime, config});
+  const Way way = as_the_last_one(places, {lifetime, config, lifetime == Lifetime::UntilIdle});
   // The second try is for an engine that held the lock while it was ending.
   std::string said;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Started started = spawn_engine(places, way.lifetime, way.config);
+    const Started started = spawn_engine(places, way);
     said = read_ready(started, interrupt);
     if (said == std::string(1, kEngineReady)) {
       if (!is_connected(client.http().connect()))

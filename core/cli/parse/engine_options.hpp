@@ -11,6 +11,8 @@ namespace hpcbatch {
 struct EngineOptions {
   bool started_by_client{
       false};  ///< ends itself after 30 minutes without tasks, pilots and clients
+  bool limits_of_session{
+      false};  ///< a verb started it on its way: what was lowered for that verb alone is not kept
   bool check_config{
       false};  ///< only reads the configuration: exit 0, or 2 with the message on stderr
   std::optional<std::string> config;  ///< absolute; instead of the usual place

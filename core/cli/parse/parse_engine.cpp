@@ -166,6 +166,9 @@ void add_engine_run(CLI::App& engine, Command& into) {
   verb->add_flag("--started-by-client", options->started_by_client,
                  "end after 30 minutes without work")
       ->group("");
+  verb->add_flag("--limits-of-session", options->limits_of_session,
+                 "take niceness, cpus and limits of the session")
+      ->group("");
   verb->add_option("--ready-fd", options->ready_descriptor, "pipe to report the start on")
       ->group("");
   verb->footer(
