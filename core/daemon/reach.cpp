@@ -24,14 +24,14 @@ std::string in_home(const Places& places) {
   return places.home + "/socket";
 }
 
-/// A shell without XDG_RUNTIME_DIR looks for the socket in the home.
-void link_socket(const Places& places) {
+/// A shell without XDG_RUNTIME_DIR looks for the socket in the home.  Why it cannot; else nothing.
+std::string link_socket(const Places& places) {
   const std::string beside = in_home(places);
   std::error_code error;
-  if (beside == places.socket || fs::read_symlink(beside, error) == places.socket) return;
+  if (beside == places.socket || fs::read_symlink(beside, error) == places.socket) return {};
   fs::remove(beside, error);
   fs::create_symlink(places.socket, beside, error);
-  if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
+  return error ? fmt::format("cannot link {} to the socket: {}", beside, error.message()) : "";
 }
 
 /// A link that leads nowhere is in the way of a socket.
@@ -58,7 +58,8 @@ std::optional<std::string> own_directory(const std::string& path) {
 }
 
 void Reach::begin() {
-  link_socket(places_);
+  told_.no_link = link_socket(places_);
+  if (!told_.no_link.empty()) spdlog::warn("{}", told_.no_link);
   look_later();
 }
 
@@ -90,7 +91,7 @@ Reach::Found Reach::look(const SocketFile& file) const {
   }
   if (!is_in_place(file)) listen_again(found);
   const std::string& path = found.made ? found.made->file.path : file.path;
-  if (path == places_.socket) link_socket(places_);
+  if (path == places_.socket) found.no_link = link_socket(places_);
   return found;
 }
 
@@ -135,6 +136,7 @@ void Reach::tell(const Found& found) {
         "the socket was removed or replaced, and no command reaches this engine: {}; it is tried "
         "again",
         found.no_socket);
+  if (!found.no_link.empty() && found.no_link != told_.no_link) spdlog::warn("{}", found.no_link);
 }
 
 }  // namespace hpcbatch

@@ -36,6 +36,7 @@ class Reach {
     std::string no_lock{};  ///< why it cannot be had again
     std::optional<ListeningSocket> made{};
     std::string no_socket{};
+    std::string no_link{};
   };
   void look_later();
   Found look(const SocketFile& file) const;

@@ -366,6 +366,22 @@ def test_where_no_socket_can_be_made_at_its_place_the_engine_listens_in_its_home
     assert at_login.status()["socket"] == str(run / "hpcbatch/socket")
 
 
+def test_a_home_in_which_no_link_can_be_made_is_named_once(at_login):
+    at_login.ok("engine", "start")
+    link = at_login.home / "socket"
+    link.unlink()
+    (link / "full").mkdir(parents=True)
+
+    def said():
+        return [line for line in at_login.log_end().splitlines() if f"cannot link {link}" in line]
+
+    wait_until(said, 20, "the word for it")
+    (at_login.directory / "run/hpcbatch/socket").unlink()
+    wait_until(lambda: "listening again" in at_login.log_end(), 20, "another look")
+    at_login.ok("engine", "stop")  # waits until a look that goes on has ended
+    assert len(said()) == 1, at_login.log_end()
+
+
 def test_an_engine_answers_on_where_its_lock_became_a_fifo(home):
     home.ok("engine", "start")
     pid = home.engine_pid()
