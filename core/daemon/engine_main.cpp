@@ -173,7 +173,7 @@ class EngineProcess {
     check();
     open_runtime();
     open_api();
-    reach_ = std::make_unique<Reach>(loop_, places_, *server_, lock);
+    reach_ = std::make_unique<Reach>(loop_, places_, configuration_.trust_group, *server_, lock);
     reach_->begin();
     open_dropboxes();
     take_signals();

@@ -1,5 +1,7 @@
 #include "daemon/reach.hpp"
 
+#include "daemon/trusted_places.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -97,7 +99,7 @@ Reach::Found Reach::look(const SocketFile& file) const {
 
 void Reach::listen_again(Found& found) const {
   for (const std::string& path : {places_.socket, in_home(places_)}) {
-    auto made = listen_again_in_place(path);
+    auto made = listen_again_in_place(path, found.said);
     if (made) {
       found.made = std::move(*made);
       return;
@@ -107,10 +109,13 @@ void Reach::listen_again(Found& found) const {
   }
 }
 
-Result<ListeningSocket> Reach::listen_again_in_place(const std::string& path) const {
+Result<ListeningSocket> Reach::listen_again_in_place(const std::string& path,
+                                                     std::vector<std::string>& said) const {
   // The home is not made again: without it there is no store either.
   if (const std::string folder = fs::path(path).parent_path().string(); folder != places_.home) {
-    if (auto why = own_directory(folder)) return Error{Error::Kind::Rejected, std::move(*why)};
+    auto why = untrusted_socket_folder(folder, trust_group_, said);
+    if (!why) why = own_directory(folder);
+    if (why) return Error{Error::Kind::Rejected, std::move(*why)};
   }
   if (path != places_.socket) remove_link(path);
   return listen_again_at(path);
@@ -118,6 +123,7 @@ Result<ListeningSocket> Reach::listen_again_in_place(const std::string& path) co
 
 void Reach::take(Found found) {
   tell(found);
+  for (const std::string& text : found.said) spdlog::warn("{}", text);
   if (found.made) server_.listen(std::move(*std::exchange(found.made, std::nullopt)));
   told_ = std::move(found);
 }

@@ -9,6 +9,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -22,8 +24,14 @@ std::optional<std::string> own_directory(const std::string& path);
 /// outlives this, and nobody else uses the lock meanwhile.
 class Reach {
  public:
-  Reach(asio::io_context& loop, const Places& places, HttpServer& server, store::OwnerLock& lock)
-      : loop_(loop), timer_(loop), places_(places), server_(server), lock_(lock) {}
+  Reach(asio::io_context& loop, const Places& places, std::string trust_group, HttpServer& server,
+        store::OwnerLock& lock)
+      : loop_(loop),
+        timer_(loop),
+        places_(places),
+        trust_group_(std::move(trust_group)),
+        server_(server),
+        lock_(lock) {}
 
   /// Links the socket, which blocks, and looks every two seconds from then on.
   void begin();
@@ -37,17 +45,20 @@ class Reach {
     std::optional<ListeningSocket> made{};
     std::string no_socket{};
     std::string no_link{};
+    std::vector<std::string> said{};  ///< what the guard does not refuse
   };
   void look_later();
   Found look(const SocketFile& file) const;
   void listen_again(Found& found) const;
-  Result<ListeningSocket> listen_again_in_place(const std::string& path) const;
+  Result<ListeningSocket> listen_again_in_place(const std::string& path,
+                                                std::vector<std::string>& said) const;
   void take(Found found);
   void tell(const Found& found);
 
   asio::io_context& loop_;
   asio::steady_timer timer_;
   const Places& places_;
+  std::string trust_group_;
   HttpServer& server_;
   store::OwnerLock& lock_;
   Found told_;  ///< what was logged last: each trouble is logged once

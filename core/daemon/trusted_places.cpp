@@ -26,6 +26,10 @@ std::optional<std::string> untrusted(const Place& place, Wanted wanted,
   return std::nullopt;
 }
 
+Place socket_folder(const std::string& path, const std::string& trust_group) {
+  return {"the folder of the socket", path, trust_group};
+}
+
 void add_workspace(const Site& site, std::vector<Place>& places) {
   for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"})
     places.push_back(
@@ -41,13 +45,19 @@ std::optional<std::string> untrusted_configuration(const std::string& file,
   return why;
 }
 
+std::optional<std::string> untrusted_socket_folder(const std::string& folder,
+                                                   const std::string& trust_group,
+                                                   std::vector<std::string>& said) {
+  return untrusted(socket_folder(folder, trust_group), Wanted::Folder, said);
+}
+
 std::optional<std::string> untrusted_places(const Configuration& configuration,
                                             const Places& places, const std::vector<Site>& sites,
                                             std::vector<std::string>& said) {
   const std::string& group = configuration.trust_group;
-  std::vector<Place> all{{"the state directory", places.home, group},
-                         {"the folder of the socket",
-                          std::filesystem::path(places.socket).parent_path().string(), group}};
+  std::vector<Place> all{
+      {"the state directory", places.home, group},
+      socket_folder(std::filesystem::path(places.socket).parent_path().string(), group)};
   for (const Site& site : sites)
     if (site.transport == "shared_fs") add_workspace(site, all);
   for (const std::string& folder : configuration.plugin_path)

@@ -17,6 +17,11 @@ namespace hpcbatch {
 std::optional<std::string> untrusted_configuration(const std::string& file,
                                                    std::vector<std::string>& said);
 
+/// The same of the folder that the socket lies in.
+std::optional<std::string> untrusted_socket_folder(const std::string& folder,
+                                                   const std::string& trust_group,
+                                                   std::vector<std::string>& said);
+
 /// The same of state and socket, of sites' workspaces where this machine sees them, and of the
 /// folders of plugins, tools and templates.
 std::optional<std::string> untrusted_places(const Configuration& configuration,

@@ -366,6 +366,16 @@ def test_where_no_socket_can_be_made_at_its_place_the_engine_listens_in_its_home
     assert at_login.status()["socket"] == str(run / "hpcbatch/socket")
 
 
+def test_a_folder_of_the_socket_that_others_could_replace_is_not_used_again(at_login):
+    held = at_login.submit("--hold", "--", "true")
+    run = at_login.directory / "run"
+    run.chmod(0o777)
+    shutil.rmtree(run / "hpcbatch")
+    assert held in at_login.ok("list")
+    assert at_login.status()["socket"] == str(at_login.home / "socket")
+    assert f"cannot use the folder of the socket {run}/hpcbatch" in at_login.log_end()
+
+
 def test_a_home_in_which_no_link_can_be_made_is_named_once(at_login):
     at_login.ok("engine", "start")
     link = at_login.home / "socket"
