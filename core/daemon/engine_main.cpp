@@ -425,7 +425,7 @@ int run_engine(const EngineOptions& options) {
       throw NoStart{code_of_lock(refused->why), refused->text};
     EngineProcess process(options, *places, std::move(configuration), program, callers_umask);
     process.open(std::get<store::OwnerLock>(taken));
-    spdlog::info("listening on {}", places->socket);
+    spdlog::info("{}{}", kListensInLog, places->socket);
     starter.tell(std::string(1, kEngineReady));
     return process.run();
   } catch (const NoStart& e) {

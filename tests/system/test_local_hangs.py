@@ -136,3 +136,6 @@ def test_an_engine_that_ends_by_a_fault_is_named(home):
     assert not good and "its log says: this process ends by SIGABRT" in text, text
     assert "one was started" in home.verb("list").err
     assert doctors_word(home, "engine")[0]
+    home.kill_engine()
+    good, text, _ = doctors_word(home, "engine")
+    assert not good and "SIGABRT" not in text, "that was another engine's end"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -23,6 +24,10 @@ struct EngineOptions {
 };
 
 inline constexpr char kEngineReady = 'R';
+
+/// What the log says of each engine once it listens, before the place: what stands above it is of
+/// earlier engines, or of this one's start.
+inline constexpr std::string_view kListensInLog = "listening on ";
 
 // How an engine that does not start ends, besides 2 for a configuration that is wrong.
 inline constexpr int kEngineElsewhere =

@@ -1,5 +1,6 @@
 #include "cli/verbs/installation.hpp"
 
+#include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
 #include "documents/state_paths.hpp"
@@ -190,11 +191,13 @@ Check check_file_size(pid_t process) {
 
 Check check_death(const Places& places) {
   constexpr std::string_view kFault = "hpcbatch: this process ends by SIG";
+  const std::string listens = " info " + std::string(kListensInLog);
   std::ifstream log(places.home + "/engine.log", std::ios::binary);
   log.seekg(0, std::ios::end);
   log.seekg(-std::min<std::streamoff>(log.tellg(), kEndOfLog), std::ios::end);
   std::string fault;
   for (std::string line; std::getline(log, line);) {
+    if (line.find(listens) != std::string::npos) fault.clear();
     if (line.starts_with(kFault)) fault = line.substr(std::string_view("hpcbatch: ").size());
   }
   return {"engine", false,

@@ -1,0 +1,44 @@
+// What doctor finds out from the outside.
+#include "cli/verbs/installation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <stdlib.h>
+
+namespace hpcbatch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class InstallationTest : public testing::Test {
+ public:
+  ~InstallationTest() override { std::filesystem::remove_all(folder); }
+
+ protected:
+  InstallationTest() {
+    std::string path = testing::TempDir() + "/hpcbatch-installation-XXXXXX";
+    folder = ::mkdtemp(path.data());
+  }
+  std::string folder;
+};
+
+TEST_F(InstallationTest, TheFaultOfAnEarlierEngineIsNotThatOfTheLast) {
+  const Places places{.home = folder};
+  std::ofstream log(folder + "/engine.log");
+  log << "2026-01-01T00:00:00.000 info listening on /home/me/socket\n"
+         "hpcbatch: this process ends by SIGSEGV, by a fault in a plugin, while calling plugin x\n";
+  log.flush();
+  EXPECT_THAT(check_death(places).text, HasSubstr("its log says: this process ends by SIGSEGV"));
+  log << "2026-01-01T00:00:01.000 info listening on /home/me/socket\n";
+  log.flush();
+  EXPECT_THAT(check_death(places).text, Not(HasSubstr("SIGSEGV")));
+}
+
+}  // namespace
+}  // namespace hpcbatch
