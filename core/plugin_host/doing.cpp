@@ -35,10 +35,10 @@ void name_and_end(int signal) {
   line.add("hpcbatch: this process ends by SIG");
   const char* name = ::sigabbrev_np(signal);
   line.add(name != nullptr ? name : "?");
-  if (innermost != nullptr) line.add(", by a fault in a plugin, while ");
+  if (innermost != nullptr && innermost->is_in_plugin()) line.add(", by a fault in a plugin");
   for (const Doing* doing = innermost; doing != nullptr; doing = doing->outer()) {
+    line.add(", while ");
     line.add(doing->text());
-    if (doing->outer() != nullptr) line.add(", while ");
   }
   line.add("\n");
   line.write();
@@ -48,7 +48,8 @@ void name_and_end(int signal) {
 
 }  // namespace
 
-Doing::Doing(const std::string& text) noexcept : text_(text.c_str()), outer_(innermost) {
+Doing::Doing(const std::string& text, Code code) noexcept
+    : text_(text.c_str()), code_(code), outer_(innermost) {
   innermost = this;
 }
 

@@ -1,4 +1,4 @@
-// What a thread does with a plugin: named in the log where the plugin ends our process by a signal.
+// What a thread does: named in the log where a fault ends our process by a signal.
 #pragma once
 
 #include <string>
@@ -8,16 +8,19 @@ namespace hpcbatch {
 /// Lives on the stack for as long as it is done; those of a thread are nested.  `text` outlives it.
 class Doing {
  public:
-  explicit Doing(const std::string& text) noexcept;
+  enum class Code { Ours, Plugin };
+  explicit Doing(const std::string& text, Code code = Code::Ours) noexcept;
   ~Doing();
   Doing(const Doing&) = delete;
   Doing& operator=(const Doing&) = delete;
 
   const char* text() const noexcept { return text_; }
   const Doing* outer() const noexcept { return outer_; }
+  bool is_in_plugin() const noexcept { return code_ == Code::Plugin; }
 
  private:
   const char* text_;
+  Code code_;
   const Doing* outer_;
 };
 

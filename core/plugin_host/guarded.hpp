@@ -29,7 +29,7 @@ template <class Call>
 auto guarded(std::string_view plugin, Call&& call) ->
     typename detail::GuardedAs<std::invoke_result_t<Call>>::type {
   const std::string doing = "calling plugin " + std::string(plugin);
-  const Doing named(doing);
+  const Doing named(doing, Doing::Code::Plugin);
   // The text is copied inside the handler: the exception itself belongs to the plugin.
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {

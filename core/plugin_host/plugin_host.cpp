@@ -108,7 +108,7 @@ Result<void*> PluginHost::create(hpcbatch_plugin_kind kind, const std::string& n
                                kind_name(d.kind), kind_name(kind)));
   }
   const std::string doing = fmt::format("making an object of plugin {}", name);
-  const Doing named(doing);
+  const Doing named(doing, Doing::Code::Plugin);
   std::array<char, 1024> reason{};
   void* object =
       d.create(config_yaml.c_str(), reason.data(), static_cast<std::uint32_t>(reason.size()));

@@ -41,7 +41,16 @@ TEST(GuardedDeathTest, ACallThatEndsTheProcessIsNamed) {
       },
       testing::KilledBySignal(SIGABRT),
       "this process ends by SIGABRT, by a fault in a plugin, while calling plugin slurm, while "
-      "submitting a batch job at site here");
+      "submitting a batch job at site here\n");
+  EXPECT_EXIT(
+      {
+        name_crashes();
+        const Doing named(doing);
+        (void)guarded("slurm", [] { return 7; });
+        std::abort();
+      },
+      testing::KilledBySignal(SIGABRT),
+      "this process ends by SIGABRT, while submitting a batch job at site here\n");
   EXPECT_EXIT(
       {
         name_crashes();
