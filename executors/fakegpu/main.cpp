@@ -181,10 +181,10 @@ Cost cost_of(const std::string& table, const std::string& of) {
   return found->second;
 }
 
-/// What pip installed has `libexec` in place of `lib`.
+/// What pip installed has `libexec` in place of `lib`.  Looked for as the engine looks for its plugins.
 fs::path libraries_of(const fs::path& prefix) {
-  const fs::path of_pip = prefix / "libexec/hpcbatch/fakegpu";
-  return fs::exists(of_pip) ? of_pip : prefix / "lib/hpcbatch/fakegpu";
+  fs::path usual = prefix / "lib/hpcbatch/fakegpu";
+  return fs::exists(usual) ? usual : prefix / "libexec/hpcbatch/fakegpu";
 }
 
 }  // namespace

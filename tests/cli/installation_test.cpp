@@ -40,5 +40,12 @@ TEST_F(InstallationTest, TheFaultOfAnEarlierEngineIsNotThatOfTheLast) {
   EXPECT_THAT(check_death(places).text, Not(HasSubstr("SIGSEGV")));
 }
 
+TEST_F(InstallationTest, PluginsAreLookedForAsTheEngineDoes) {
+  std::filesystem::create_directories(folder + "/libexec/hpcbatch");
+  EXPECT_THAT(check_plugins(folder + "/bin/hpcbatch").text, HasSubstr(folder + "/libexec/"));
+  std::filesystem::create_directories(folder + "/lib/hpcbatch");
+  EXPECT_THAT(check_plugins(folder + "/bin/hpcbatch").text, HasSubstr(folder + "/lib/"));
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -224,9 +224,12 @@ Check check_configuration(const Places& places) {
 
 Check check_plugins(const std::string& program) {
   const fs::path prefix = fs::path(program).parent_path().parent_path();
-  std::error_code error;
-  const fs::path of_pip = prefix / kOwnPlugins.back();
-  const fs::path folder = fs::exists(of_pip, error) ? of_pip : prefix / kOwnPlugins.front();
+  const auto* const own =
+      std::find_if(kOwnPlugins.begin(), kOwnPlugins.end(), [&prefix](std::string_view name) {
+        std::error_code error;
+        return fs::exists(prefix / name, error);
+      });
+  const fs::path folder = prefix / (own == kOwnPlugins.end() ? kOwnPlugins.front() : *own);
   std::string text;
   bool is_good = true;
   for (const std::string kind : {"scheduler", "transport", "tool"}) {
