@@ -155,6 +155,7 @@ TEST_F(EngineVerbsTest, AnEngineThatHasLostItsSocketIsNamedAndWaitedFor) {
   ::unlink((home() + "/socket").c_str());
   const CliResult never = cli({"list"});
   EXPECT_EQ(never.exit_code, 3);
+  EXPECT_THAT(never.err, HasSubstr("may still read its store back: then wait"));
   EXPECT_THAT(never.err, HasSubstr("`kill " + std::to_string(::getpid()) + "` ends the engine"));
   EXPECT_EQ(starts(), "") << "a second one would be refused";
   ::unlink((home() + "/engine.lock").c_str());

@@ -109,7 +109,8 @@ std::optional<std::string> engine_out_of_reach(const Places& places) {
   const std::string since = time_at({{"at", time_of_start(owner->process_start)}}, "at");
   return "an engine runs here (process " + process + ", since " + since +
          "), but it does not listen at its socket " + places.socket +
-         ". If somebody has removed that, the engine makes it again within a few seconds; " +
+         ". An engine that has just been started may still read its store back: then wait for it. "
+         "If somebody has removed the socket, the engine makes it again within a few seconds; " +
          places.home + "/engine.log says why it cannot. `kill " + process +
          "` ends the engine: queued work stays, and the next command starts a new engine";
 }
