@@ -3,7 +3,7 @@
 
 #include "api/changes.hpp"
 #include "api/engine_routes.hpp"
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 #include "api/listings.hpp"
 #include "api/logs.hpp"
 #include "api/make/tool_calls.hpp"

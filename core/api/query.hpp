@@ -1,7 +1,7 @@
 // What stands behind the `?` of a request.
 #pragma once
 
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 #include "api/read/bad_request.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Which request is whose: method and path, once each.
 #pragma once
 
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 // What verbs find the engine by, its lock and its socket: others may remove both while it runs.
 #pragma once
 
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 #include "documents/state_paths.hpp"
 #include "loop/asio.hpp"
 #include "loop/lane.hpp"

@@ -1,10 +1,10 @@
 // One array of which something has not ended.  There may be a million of them.
 #pragma once
 
-#include "engine/ready_queue.hpp"
-#include "engine/staging_times.hpp"
-#include "engine/task_partition.hpp"
-#include "engine/terms.hpp"
+#include "engine/state/ready_queue.hpp"
+#include "engine/state/staging_times.hpp"
+#include "engine/state/task_partition.hpp"
+#include "engine/state/terms.hpp"
 #include "model/ids.hpp"
 #include "model/task.hpp"
 

@@ -1,7 +1,7 @@
 // Pilots that have registered, and the leases that they hold.
 #pragma once
 
-#include "engine/ready_queue.hpp"
+#include "engine/state/ready_queue.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
 

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "engine/array_state.hpp"
-#include "engine/ready_queue.hpp"
-#include "engine/retry.hpp"
+#include "engine/state/ready_queue.hpp"
+#include "engine/state/retry.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/snapshot.hpp"

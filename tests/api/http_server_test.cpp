@@ -1,6 +1,6 @@
 // The engine's socket: what is no request we take is answered, and running out of descriptors is
 // outlived.
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 #include "loop/asio.hpp"
 
 #include <boost/asio/use_future.hpp>

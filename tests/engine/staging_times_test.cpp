@@ -1,5 +1,5 @@
 // How long files were on their way, of which task.
-#include "engine/staging_times.hpp"
+#include "engine/state/staging_times.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A single task keeps its place without sets; to those who look it is an array like any other.
-#include "engine/task_partition.hpp"
+#include "engine/state/task_partition.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Arrays that are to be run alike share what says so, for as long as one of them is there.
-#include "engine/terms.hpp"
+#include "engine/state/terms.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/terms.hpp"
+#include "engine/state/terms.hpp"
 
 #include <tuple>
 

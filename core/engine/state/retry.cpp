@@ -1,4 +1,4 @@
-#include "engine/retry.hpp"
+#include "engine/state/retry.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/staging_times.hpp"
+#include "engine/state/staging_times.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "engine/task_partition.hpp"
+#include "engine/state/task_partition.hpp"
 
 namespace hpcbatch {
 

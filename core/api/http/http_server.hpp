@@ -1,7 +1,7 @@
 // HTTP/1.1 on the engine's Unix socket, for this user alone.
 #pragma once
 
-#include "api/listening_socket.hpp"
+#include "api/http/listening_socket.hpp"
 
 #include "hpcbatch/result.hpp"
 

@@ -1,7 +1,7 @@
 // What many arrays have in common; kept once for all of them.
 #pragma once
 
-#include "engine/ready_queue.hpp"
+#include "engine/state/ready_queue.hpp"
 #include "model/task.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "engine/ready_queue.hpp"
+#include "engine/state/ready_queue.hpp"
 
 #include "model/check.hpp"
 

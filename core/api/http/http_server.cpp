@@ -1,4 +1,4 @@
-#include "api/http_server.hpp"
+#include "api/http/http_server.hpp"
 
 #include "documents/plain_numbers.hpp"
 #include "documents/text_check.hpp"

@@ -1,4 +1,4 @@
-#include "api/listening_socket.hpp"
+#include "api/http/listening_socket.hpp"
 
 #include "posix/socket_path.hpp"
 
