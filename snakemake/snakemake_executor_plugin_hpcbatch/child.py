@@ -83,8 +83,9 @@ class _Proof:
         Workflow.execute = watched
 
 
-def _put_back_what_changes():
-    """Before an attempt after the first: Snakemake's backup of a file that the job updates is of before the first."""
+def _share_backups(attempt):
+    """With the main process, which looks for the backup of a file that a failed job has updated, and removes the file where there is
+    none; and with the attempts before this one, whose backup is of the file before the first."""
     from snakemake.jobs import Job
 
     prepare = Job.prepare
@@ -92,10 +93,23 @@ def _put_back_what_changes():
     @functools.wraps(prepare)
     async def from_the_same_ground(job):
         persistence = job.rule.workflow.persistence
+        restore_output = type(persistence).restore_output
+
+        def and_leave_it(path):
+            restored = restore_output(persistence, path)
+            if restored:
+                persistence.backup_output(path)
+            return restored
+
         for file in job.output:
+            if not (getattr(file, "flags", None) or {}).get("update"):
+                continue
+            persistence.restore_output = and_leave_it
             path = pathlib.Path(file)
-            if (getattr(file, "flags", None) or {}).get("update") and persistence._get_backup_path(path).exists():
-                persistence.restore_output(path)
+            if attempt == 1:
+                persistence.cleanup_backup(path)  # of a run whose end nobody saw
+            elif persistence._get_backup_path(path).exists():
+                restore_output(persistence, path)
         await prepare(job)
 
     Job.prepare = from_the_same_ground
@@ -106,8 +120,7 @@ def main():
 
     keep_out_of_shadows()
     _say_only_what_is_the_jobs(sys.argv[1:])
-    if int(os.environ.get("HPCBATCH_ATTEMPT") or 1) > 1:
-        _put_back_what_changes()
+    _share_backups(int(os.environ.get("HPCBATCH_ATTEMPT") or 1))
     proof = _Proof()
     proof.watch()
     code = 0

@@ -108,6 +108,21 @@ def test_a_file_that_is_updated_is_as_it_was_before(bed):
     assert (bed.folder / "sum.txt").read_text() == "before\nline\n"
 
 
+def test_a_file_whose_update_fails_is_as_it_was_before(bed):
+    (bed.folder / "sum.txt").write_text("before\n")
+    (bed.folder / "sums").mkdir()
+    (bed.folder / "sums/a").write_text("before\n")
+    bed.write(
+        "rule all:\n    output: update('sum.txt'), update(directory('sums')), update('new.txt')\n"
+        "    shell: 'echo x >> sum.txt; echo x >> sums/a; echo x > sums/b; echo x > new.txt; false'\n"
+    )
+    for words in ([], ["--retries", "1"], ["--rerun-incomplete"]):
+        code, text = bed.run(*words)
+        assert code == 1 and "Traceback" not in text, text
+        assert (bed.folder / "sum.txt").read_text() == (bed.folder / "sums/a").read_text() == "before\n"
+        assert not (bed.folder / "sums/b").exists() and not (bed.folder / "new.txt").exists()
+
+
 def test_retries_take_the_parameters_of_their_attempt(bed):
     bed.write(
         "rule all:\n    input: 'a.txt'\n"
