@@ -71,6 +71,22 @@ void put_choices(json::object& object, const Site& site) {
   object["choices"] = std::move(choices);
 }
 
+/// What keeps the whole site from working; empty: nothing.
+std::string trouble_of(const SiteState& state, const std::string& waits_for) {
+  if (!state.trouble.empty()) return state.trouble;
+  if (!waits_for.empty()) return waits_for;
+  if (state.shapes.empty()) {
+    return fmt::format(
+        "it has no shapes, so no task can run there; 'hpcbatch sites check {}' "
+        "proposes some",
+        state.site.name);
+  }
+  if (state.workspace_trouble.empty()) return {};
+  return fmt::format("{} of {} cannot use the workspace: {}", state.workspace_trouble.size(),
+                     show_count(state.workspace_trouble.size() + state.writers.size(), "pilot"),
+                     state.workspace_trouble.begin()->second);
+}
+
 /// `waits_for`: what has no answer there; empty: nothing.
 json::object site_json(const Engine& engine, const SiteState& state, const std::string& waits_for,
                        Time now) {
@@ -87,20 +103,8 @@ json::object site_json(const Engine& engine, const SiteState& state, const std::
   put_choices(object, site);
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
-  std::string message = state.trouble;
   if (!waits_for.empty()) object["waits_for"] = waits_for;
-  if (message.empty()) message = waits_for;
-  if (message.empty() && state.shapes.empty())
-    message = fmt::format(
-        "it has no shapes, so no task can run there; 'hpcbatch sites check {}' "
-        "proposes some",
-        site.name);
-  if (message.empty() && !state.workspace_trouble.empty()) {
-    message =
-        fmt::format("{} of {} cannot use the workspace: {}", state.workspace_trouble.size(),
-                    show_count(state.workspace_trouble.size() + state.writers.size(), "pilot"),
-                    state.workspace_trouble.begin()->second);
-  }
+  std::string message = trouble_of(state, waits_for);
   std::optional<Time> until;
   for (const ShapeState& shape : state.shapes) {
     json::object line = shape_json(book, state, shape, now);
