@@ -47,6 +47,11 @@ Error unwritable(const std::string& file, const std::string& why) {
       file, why));
 }
 
+Error not_committed(const std::string& file, const Error& error) {
+  return error.kind == Error::Kind::Transient ? unwritable(file, error.text)
+                                              : damaged(file, error.text);
+}
+
 FoundFiles found_files(const std::string& file) {
   FoundFiles found{.boot = boot_of_machine()};
   std::ifstream database(file, std::ios::binary);
@@ -150,11 +155,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     store->mark_.now.damage.clear();
     store->mark_.now.boot = boot_of_machine();
     store->mark_.now.has_sums = has_sums(store->db_.handle());
-    if (const auto touched = store->commit({}, true); !touched) {
-      const Error& error = touched.error();
-      return error.kind == Error::Kind::Transient ? unwritable(file, error.text)
-                                                  : damaged(file, error.text);
-    }
+    if (const auto touched = store->commit({}, true); !touched)
+      return not_committed(file, touched.error());
     if (!store->mark_.write(true)) {
       return refusal(fmt::format("cannot write {}-mark: {}", file, std::strerror(errno)));
     }
