@@ -21,6 +21,7 @@ from . import destination, jobs, metadata, metrics, patience, staged_files, stag
 from .bursts import Bursts
 from .cancels import Cancels
 from hpcbatch import client as engine
+from hpcbatch import surroundings
 from hpcbatch.feed import Feed
 from .remarks import remark
 from .verdict import not_put_back, used, verdict_of, why_it_waits
@@ -119,7 +120,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             log.warning(
                 "galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as"
             )
-        if kept_back := jobs.kept_back(engine.handed_on()):
+        if kept_back := jobs.kept_back(surroundings.handed_on()):
             log.info(
                 "of the server's environment jobs do not get %s; what tools need, an environment's env: gives them",
                 ", ".join(kept_back),
@@ -269,11 +270,11 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         )
         self.write_executable_script(state.job_file, text, job_io=job_wrapper.job_io)
         directory = os.path.abspath(job_wrapper.working_directory)
-        environment = jobs.environment_of(engine.handed_on())
+        environment = jobs.environment_of(surroundings.handed_on())
         needs = {**wanted.task, **jobs.kind_of(job_wrapper.tool)}
         if places:
             task = staged_job.task_of(state, needs, places)
-            return engine.submit_of(self._name, [task], key, directory, environment, engine.own_umask())
+            return engine.submit_of(self._name, [task], key, directory, environment, surroundings.own_umask())
         script = jobs.script_task(
             needs,
             os.path.abspath(state.job_file),
@@ -292,7 +293,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self._say_what_the_step_lacks(job_wrapper.job_destination.id, variables)
             step = metadata.task_of(command, directory, galaxys, wanted.task, self._service_terms)
         return engine.submit_of(
-            self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask()
+            self._name, jobs.tasks_of(script, step), key, directory, environment, surroundings.own_umask()
         )
 
     def _find_container(self, job_wrapper, **where):

@@ -9,7 +9,6 @@ import dataclasses
 import math
 import os
 import pickle
-import sys
 import threading
 import time
 import uuid
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 from . import call_seal
 from . import client as _client
+from . import surroundings as _surroundings
 from .call_folder import CallFolder
 from .call_pace import Pace
 from .client import Error
@@ -164,8 +164,8 @@ class Calls:
         self._key = key
         self._task_of = task_of
         self._directory = os.getcwd()
-        self._environment = _client.handed_on()
-        self._umask = _client.own_umask()
+        self._environment = _surroundings.handed_on()
+        self._umask = _surroundings.own_umask()
         self._changed = threading.Condition()
         self._waiting: deque[Call] = deque()
         self._open: set[QueuedFuture[Any]] = set()
@@ -327,7 +327,7 @@ class Calls:
             self._directory,
             self._environment,
             self._umask,
-            None if self._reader is None else (self._reader.name, self._reader.lease_s),
+            None if self._reader is None else self._reader.read_by,
         )
         with self._feed:
             try:

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
 from . import call_seal
 from . import client as _client
+from . import surroundings as _surroundings
 from . import values as _values
 from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls, QueuedFuture
@@ -280,7 +281,7 @@ class Executor(concurrent.futures.Executor):
         self._calls = Calls(
             engine,
             program,
-            name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}",
+            name or f"python:{_surroundings.user_name()}-{uuid.uuid4().hex[:8]}",
             folder,
             key,
             recipe,
@@ -301,7 +302,7 @@ class Executor(concurrent.futures.Executor):
             "main": None if by_value else _main_as_spawn_names_it(),
             "by_value": by_value,
             "argv": [str(word) for word in sys.argv],
-            "umask": _client.own_umask(),
+            "umask": _surroundings.own_umask(),
             # What a multiprocessing.Manager of this program asks of who uses its objects.
             "authkey": bytes(multiprocessing.process.current_process().authkey),
             "initializer": None if initializer is None else self._pickler.dumps((initializer, initargs)),

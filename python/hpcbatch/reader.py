@@ -39,6 +39,11 @@ class Reader:
         _living.add(self)
         threading.Thread(target=self._hold, name="hpcbatch reader", daemon=True).start()
 
+    @property
+    def read_by(self) -> tuple[str, float]:
+        """As a submit says who waits for it."""
+        return self.name, self.lease_s
+
     def end(self) -> None:
         """Nobody waits any more: what has not ended by then is cancelled after the lease."""
         self._ended.set()

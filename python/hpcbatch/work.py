@@ -31,6 +31,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union
 
 from . import client as _client
+from . import surroundings as _surroundings
 from . import values as _values
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
@@ -335,7 +336,7 @@ class Client:
 
     def __init__(self, program: str | None = None, name: str | None = None) -> None:
         self.program = program
-        self.name: str = name or f"shell:{_client.user_name()}"
+        self.name: str = name or f"shell:{_surroundings.user_name()}"
         self._engine = _client.connect(program)
         self._reader: Reader | None = None
 
@@ -467,9 +468,9 @@ class Client:
             [task],
             key or f"once-{uuid.uuid4().hex}",
             directory,
-            _client.handed_on(),
-            _client.own_umask(),
-            None if reader is None else (reader.name, reader.lease_s),
+            _surroundings.handed_on(),
+            _surroundings.own_umask(),
+            None if reader is None else reader.read_by,
         )
         return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
 

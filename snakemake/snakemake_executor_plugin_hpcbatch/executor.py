@@ -56,7 +56,7 @@ class Executor(RemoteExecutor):
         self._mode = getattr(self._settings, "mode", None) or "direct"
         self._telling = Telling(self.logger)
         self._is_leaving = False
-        self._is_first = True
+        self._has_begun = False
         self._run = uuid.uuid4().hex[:12]
         self._submits = 0
         self._sending = None
@@ -123,7 +123,6 @@ class Executor(RemoteExecutor):
 
     def _lift_limit(self):
         """Else each round of Snakemake's scheduler is followed by another a second later, its end too."""
-        self._lifts_limit = False
         scheduler = self.workflow.scheduler
         if getattr(scheduler, "job_rate_limiter", None) is not None and "_job_count" in getattr(
             scheduler, "resources", {}
@@ -134,11 +133,11 @@ class Executor(RemoteExecutor):
     # --- submitting ---------------------------------------------------------------------------------------------------
 
     def run_jobs(self, jobs):
-        if self._is_first:
-            self._is_first = False
+        if not self._has_begun:
+            self._has_begun = True
             self._end_beside()
-        if self._lifts_limit:
-            self._lift_limit()
+            if self._lifts_limit:
+                self._lift_limit()
         prepared, flushed = [], time.monotonic()
         for job in jobs:
             self.run_job_pre(job)
@@ -340,7 +339,7 @@ class Executor(RemoteExecutor):
                 self._feed.watch(number, _Entry(info, task, now, is_direct))
 
     def _send(self, key, tasks):
-        from hpcbatch.client import handed_on, own_umask
+        from hpcbatch.surroundings import handed_on, own_umask
 
         self._sending = key
         ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), own_umask())

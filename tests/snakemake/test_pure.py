@@ -528,16 +528,16 @@ def test_ten_thousand_scarce_jobs_are_no_square(select):
 
 def test_the_client_imports_little():
     sys.path.insert(0, str(ROOT / "python"))
-    from hpcbatch import client
+    from hpcbatch import client, surroundings
 
     assert client.socket_path({"HPCBATCH_HOME": "/x"}) == "/x/socket"
     assert client.socket_path({"XDG_RUNTIME_DIR": "/run/u"}) == "/run/u/hpcbatch/socket"
     assert client.socket_path({"XDG_STATE_HOME": "/s"}) == "/s/hpcbatch/socket"
-    kept = client.handed_on(
+    kept = surroundings.handed_on(
         {"A": "1", "TMPDIR": "/t", "SLURM_JOB_ID": "4", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
     )
     assert kept == {"A": "1", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
-    assert "OMP_NUM_THREADS" not in client.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
+    assert "OMP_NUM_THREADS" not in surroundings.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
 
 
 def test_an_end_that_nobody_told_is_found(monkeypatch):
