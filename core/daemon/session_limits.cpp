@@ -1,11 +1,10 @@
 #include "daemon/session_limits.hpp"
 
+#include "posix/process_start.hpp"
+
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include <sched.h>
@@ -16,26 +15,12 @@
 namespace hpcbatch {
 namespace {
 
-struct Process {
-  pid_t parent{0};
-  pid_t session{0};
-};
-
-/// proc(5), "/proc/pid/stat".  Nothing where it is not ours.
-std::optional<Process> own_process(pid_t pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
+/// Nothing where it is not ours.
+std::optional<ProcessFacts> own_process(pid_t pid) {
   struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0 || info.st_uid != ::geteuid()) return std::nullopt;
-  std::ifstream file(folder + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream rest(text.substr(name_end + 1));
-  Process process;
-  std::string state;
-  pid_t group = 0;
-  if (!(rest >> state >> process.parent >> group >> process.session)) return std::nullopt;
-  return process;
+  if (::stat(("/proc/" + std::to_string(pid)).c_str(), &info) != 0 || info.st_uid != ::geteuid())
+    return std::nullopt;
+  return facts_of_process(pid);
 }
 
 /// The oldest of our ancestors that is the user's and in the session of our parent; 0: none is.

@@ -20,17 +20,24 @@ std::string read_start_of(const std::string& file) {
 
 }  // namespace
 
-long long start_of_process(int process) {
+std::optional<ProcessFacts> facts_of_process(int process) {
   const std::string stat = read_start_of("/proc/" + std::to_string(process) + "/stat");
+  // The name stands in brackets and may hold anything, brackets too.
   const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  fields >> field;
-  if (field == "Z" || field == "X") return 0;
-  constexpr int kFieldsBetween = 19;
-  for (int i = 0; i < kFieldsBetween; ++i) fields >> field;
-  return field.empty() ? 0 : std::stoll(field);
+  ProcessFacts facts;
+  std::string ignored;
+  fields >> facts.state >> facts.parent >> ignored >> facts.session;
+  constexpr int kFieldsBetween = 15;
+  for (int i = 0; i < kFieldsBetween; ++i) fields >> ignored;
+  if (!(fields >> facts.start)) return std::nullopt;
+  return facts;
+}
+
+long long start_of_process(int process) {
+  const auto facts = facts_of_process(process);
+  return !facts || facts->state == 'Z' || facts->state == 'X' ? 0 : facts->start;
 }
 
 bool is_running(int process, long long start, const std::string& boot) {

@@ -1,9 +1,19 @@
 // Which process has a number, told by when it began: numbers are given anew.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
+
+/// Of /proc/PID/stat (proc(5)).
+struct ProcessFacts {
+  char state{'?'};  ///< Z and X: it has ended
+  int parent{0};
+  int session{0};
+  long long start{0};  ///< field 22, in ticks since the machine came up
+};
+std::optional<ProcessFacts> facts_of_process(int process);
 
 /// Field 22 of /proc/PID/stat (proc(5)), in ticks since the machine came up; 0 where no process has
 /// the number, or one that has ended and was not collected by its parent, who may never do it.

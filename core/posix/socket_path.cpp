@@ -1,9 +1,10 @@
 #include "posix/socket_path.hpp"
 
 #include <fcntl.h>
-#include <sys/un.h>
+#include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace hpcbatch {
 
@@ -19,6 +20,13 @@ SocketPath socket_path(const std::string& path) {
   found.text = "/proc/self/fd/" + std::to_string(found.folder.get()) + path.substr(slash);
   if (found.text.size() >= kHolds) return {"", {}, ENAMETOOLONG};
   return found;
+}
+
+sockaddr_un address_of(const SocketPath& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.text.c_str(), path.text.size() + 1);
+  return address;
 }
 
 }  // namespace hpcbatch

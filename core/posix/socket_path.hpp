@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <sys/un.h>
+
 namespace hpcbatch {
 
 /// `text` names the socket in at most 107 bytes, which is what a socket address holds (unix(7)), as
@@ -16,5 +18,8 @@ struct SocketPath {
 };
 
 SocketPath socket_path(const std::string& path);
+
+/// Of one without an error.
+sockaddr_un address_of(const SocketPath& path);
 
 }  // namespace hpcbatch

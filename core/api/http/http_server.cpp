@@ -3,8 +3,6 @@
 #include "documents/plain_numbers.hpp"
 #include "documents/text_check.hpp"
 #include "loop/asio.hpp"
-#include "posix/fd.hpp"
-#include "posix/socket_path.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -13,9 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <list>
 #include <optional>
@@ -23,8 +19,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace hpcbatch {

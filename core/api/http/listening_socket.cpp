@@ -10,7 +10,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -20,13 +19,6 @@ constexpr mode_t kOwnerOnly = 0600;
 
 Error cannot_listen(const std::string& path, const std::string& why) {
   return {Error::Kind::Rejected, fmt::format("cannot listen on {}: {}", path, why)};
-}
-
-sockaddr_un address_of(const SocketPath& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.text.c_str(), path.text.size() + 1);
-  return address;
 }
 
 Fd new_socket() {

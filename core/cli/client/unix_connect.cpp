@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace hpcbatch {
 namespace {
@@ -27,11 +25,9 @@ bool is_our_users(int socket) {
 
 Connected connect_unix(const std::string& path, std::chrono::steady_clock::time_point deadline,
                        int interrupt) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const SocketPath reachable = socket_path(path);
   if (reachable.error != 0) return {{}, reachable.error};
-  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
+  const sockaddr_un address = address_of(reachable);
 
   Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection) return {{}, errno};

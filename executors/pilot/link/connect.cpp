@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -27,9 +26,7 @@ Result<Target> unix_address(const wire::Address& address) {
   SocketPath reachable = socket_path(address.place);
   if (reachable.error != 0) return error_at(address, std::strerror(reachable.error));
   result.folder = std::move(reachable.folder);
-  sockaddr_un plain{};
-  plain.sun_family = AF_UNIX;
-  std::memcpy(plain.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
+  const sockaddr_un plain = address_of(reachable);
   std::memcpy(&result.bytes, &plain, sizeof plain);
   result.length = sizeof plain;
   return result;

@@ -3,12 +3,10 @@
 #include "posix/socket_path.hpp"
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -16,12 +14,10 @@ namespace {
 
 Fd connect_to_agent() {
   const char* path = std::getenv("SSH_AUTH_SOCK");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   if (path == nullptr) return Fd();
   const SocketPath reachable = socket_path(path);
   if (reachable.error != 0) return Fd();
-  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
+  const sockaddr_un address = address_of(reachable);
   // Not waiting for one that takes nobody any more.
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0 ||
