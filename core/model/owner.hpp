@@ -1,6 +1,7 @@
 // Which engine owns a state directory, as its lock file says it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ struct Owner {
 
 /// Renewed once a minute; an owner on another host whose heartbeat is older is gone.
 inline constexpr long long kHeartbeatAge = 600;
+
+/// More bytes than this no such file has.
+inline constexpr std::size_t kLongestOwner = std::size_t{64} << 10;
 
 std::string to_text(const Owner& owner);
 /// No value for an empty or damaged file: nobody owns it.

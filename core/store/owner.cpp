@@ -25,7 +25,6 @@ namespace {
 // A killed engine holds its lock until the last of its threads is gone from the kernel.
 constexpr int kLooksAtDying = 200;
 constexpr std::chrono::milliseconds kBetweenLooks{10};
-constexpr std::size_t kMostWords = std::size_t{64} << 10;
 
 std::string lock_file(const std::string& directory) {
   return directory + "/engine.lock";
@@ -44,7 +43,7 @@ Owner ourselves(const EngineWays& ways) {
 }
 
 std::optional<Owner> read_owner(const RegularFile& file) {
-  return parse_owner(read_regular(file, kMostWords).text);
+  return parse_owner(read_regular(file, kLongestOwner).text);
 }
 
 bool lives(const Owner& owner, const Owner& us) {

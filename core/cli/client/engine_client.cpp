@@ -41,8 +41,7 @@ std::string error_text(const Answer& answer) {
 }
 
 std::optional<Owner> owner_of(const std::string& home) {
-  constexpr std::size_t kMostWords = std::size_t{64} << 10;
-  return parse_owner(read_regular(AT_FDCWD, home + "/engine.lock", kMostWords).text);
+  return parse_owner(read_regular(AT_FDCWD, home + "/engine.lock", kLongestOwner).text);
 }
 
 /// Such a request is answered when something has happened.
@@ -123,6 +122,11 @@ std::optional<std::string> engine_elsewhere(const std::string& home) {
          std::to_string(owner->process) + "); use it there, or end it there first";
 }
 
+std::optional<std::string> engine_not_heard(const Places& places) {
+  const auto elsewhere = engine_elsewhere(places.home);
+  return elsewhere ? elsewhere : engine_out_of_reach(places);
+}
+
 namespace {
 
 /// What the engine itself says of trouble that it has, which may be why it does not answer another
@@ -153,8 +157,7 @@ EngineClient::EngineClient(const Places& places, int interrupt)
 
 json::object EngineClient::object_of(const Answer& answer) {
   if (answer.outcome == Exchange::NoEngine) {
-    if (const auto text = engine_elsewhere(places_.home)) throw CommandError(kExitNoEngine, *text);
-    if (const auto text = engine_out_of_reach(places_)) throw CommandError(kExitNoEngine, *text);
+    if (const auto text = engine_not_heard(places_)) throw CommandError(kExitNoEngine, *text);
   }
   json::object object = hpcbatch::object_of(answer);
   const json::value* trouble = object.if_contains("trouble");

@@ -66,4 +66,7 @@ std::optional<std::string> engine_out_of_reach(const Places& places);
 /// Where an engine on another host uses this state directory: a sentence that says so.
 std::optional<std::string> engine_elsewhere(const std::string& home);
 
+/// Either of the two.
+std::optional<std::string> engine_not_heard(const Places& places);
+
 }  // namespace hpcbatch

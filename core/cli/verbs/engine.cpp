@@ -160,9 +160,7 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
   EngineClient client = session.client();
   const Answer connected = connect_to_running(client, session.places, session.interrupt);
   if (connected.outcome == Exchange::NoEngine) {
-    if (const auto elsewhere = engine_elsewhere(session.places.home))
-      throw CommandError(kExitNoEngine, *elsewhere);
-    if (const auto text = engine_out_of_reach(session.places))
+    if (const auto text = engine_not_heard(session.places))
       throw CommandError(kExitNoEngine, *text);
     if (!is_now || !start_to_end_what_is_left(client, session)) {
       print("no engine runs\n");
