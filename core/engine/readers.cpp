@@ -81,14 +81,14 @@ std::vector<Readers::Unread> Readers::take_unread(Time now) {
   while (!ends_.empty() && ends_.begin()->first <= now) {
     gone.push_back(readers_.find(ends_.begin()->second));
     set_end(gone.back(), std::nullopt);
-    gone.back()->second.is_gone = true;
   }
   std::vector<Unread> unread;
   if (gone.empty()) return unread;
   std::erase_if(ranges_, [&](const auto& entry) {
     const auto& [first, range] = entry;
-    if (!range.reader->second.is_gone) return false;
-    unread.push_back({first, range.last, range.reader->second.lease});
+    const Reader& reader = range.reader->second;
+    if (reader.there > 0 || reader.ends) return false;
+    unread.push_back({first, range.last, reader.lease});
     return true;
   });
   for (const auto at : gone) readers_.erase(at);

@@ -43,8 +43,7 @@ class Readers {
     std::uint64_t there{0};   ///< how often: it may have several connections
     std::uint64_t arrays{0};  ///< that are for it
     Duration lease{};
-    std::optional<Time> ends;
-    bool is_gone{false};
+    std::optional<Time> ends;  ///< while it is not there
   };
   using All = std::map<std::string, Reader>;
   struct Range {
