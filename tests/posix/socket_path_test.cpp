@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include <sys/socket.h>
@@ -11,13 +10,6 @@
 
 namespace hpcbatch {
 namespace {
-
-sockaddr_un address_of(const SocketPath& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.text.c_str(), path.text.size() + 1);
-  return address;
-}
 
 TEST(SocketPath, AShortOneStaysAsItIs) {
   const SocketPath path = socket_path("/run/a/socket");
