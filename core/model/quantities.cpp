@@ -1,11 +1,12 @@
 #include "model/quantities.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <fmt/format.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -40,26 +41,6 @@ std::optional<double> seconds_of(std::string_view unit) {
   return std::nullopt;
 }
 
-std::optional<double> clock_seconds(std::string_view text) {
-  double days = 0;
-  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
-    std::string_view part = text.substr(0, dash);
-    if (!take_number(part, days) || !part.empty()) return std::nullopt;
-    text.remove_prefix(dash + 1);
-  }
-  std::vector<double> parts;
-  while (true) {
-    double value = 0;
-    if (!take_number(text, value)) return std::nullopt;
-    parts.push_back(value);
-    if (text.empty()) break;
-    if (text.front() != ':' || parts.size() == 3) return std::nullopt;
-    text.remove_prefix(1);
-  }
-  if (parts.size() != 3) return std::nullopt;
-  return ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2];
-}
-
 std::optional<Duration> checked_duration(double seconds) {
   if (!(seconds >= 0) || seconds > kLongestSeconds) return std::nullopt;
   return Duration{static_cast<std::int64_t>(std::llround(seconds * 1e6))};
@@ -69,8 +50,10 @@ std::optional<Duration> checked_duration(double seconds) {
 
 std::optional<Duration> parse_duration(std::string_view text) {
   if (text.find(':') != std::string_view::npos) {
-    const auto seconds = clock_seconds(text);
-    return seconds ? checked_duration(*seconds) : std::nullopt;
+    const auto clock = read_clock(text);
+    // `1:30` means minutes to some and hours to others.
+    if (!clock || clock->count != 3) return std::nullopt;
+    return checked_duration(static_cast<double>(clock->from(0).count()));
   }
   double seconds = 0;
   bool first = true;

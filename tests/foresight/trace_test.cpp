@@ -172,16 +172,5 @@ TEST(TraceTest, DamagedNumbersCostNothing) {
               ::testing::HasSubstr("more than 50 years"));
 }
 
-TEST(TraceTest, TimeLimits) {
-  EXPECT_EQ(time_limit_of("2-03:04:05"), 2 * kDay + 3 * kHour + 4 * kMinute + 5);
-  EXPECT_EQ(time_limit_of("2-03"), 2 * kDay + 3 * kHour);
-  EXPECT_EQ(time_limit_of("03:04:05"), 3 * kHour + 4 * kMinute + 5);
-  EXPECT_EQ(time_limit_of("04:05"), 4 * kMinute + 5);
-  EXPECT_EQ(time_limit_of("90"), 90 * kMinute);
-  for (const char* text :
-       {"", "soon", "1:2:3:4", "1-", "-1", "x-1", "1:-2", "99999999999999-00", "9999999999999999"})
-    EXPECT_EQ(time_limit_of(text), std::nullopt) << text;
-}
-
 }  // namespace
 }  // namespace hpcbatch::foresight

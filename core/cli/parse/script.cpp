@@ -4,6 +4,8 @@
 #include "documents/text_check.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -65,33 +67,6 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-/// Minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS (sbatch(1), --time) -> seconds.
-std::optional<std::uint64_t> seconds_of(std::string_view text) {
-  std::uint64_t days = 0;
-  const std::size_t dash = text.find('-');
-  if (dash != std::string_view::npos) {
-    const auto number = number_in(text.substr(0, dash));
-    if (!number) return std::nullopt;
-    days = *number;
-    text.remove_prefix(dash + 1);
-  }
-  std::vector<std::uint64_t> parts;
-  for (;;) {
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    const auto number = number_in(text.substr(0, colon));
-    if (!number) return std::nullopt;
-    parts.push_back(*number);
-    if (colon == text.size()) break;
-    text.remove_prefix(colon + 1);
-  }
-  if (parts.size() > 3) return std::nullopt;
-  // With days the first is hours, else one number is minutes and two are minutes and seconds.
-  std::array<std::uint64_t, 3> time{};
-  const std::size_t first = dash != std::string_view::npos ? 0 : parts.size() == 3 ? 0 : 1;
-  for (std::size_t i = 0; i < parts.size(); ++i) time.at(first + i) = parts[i];
-  return days * 86400 + time[0] * 3600 + time[1] * 60 + time[2];
 }
 
 /// SLURM counts in megabytes where no unit is said.
@@ -174,9 +149,9 @@ const std::vector<SbatchOption>& known_options() {
        }},
       {'t', "time",
        [](const std::string& value) -> std::optional<ScriptWords> {
-         const auto seconds = seconds_of(value);
-         if (!seconds || *seconds == 0) return std::nullopt;
-         return ScriptWords{"--time", std::to_string(*seconds) + "s"};
+         const auto time = slurm_time(value);
+         if (!time || time->count() == 0) return std::nullopt;
+         return ScriptWords{"--time", std::to_string(time->count()) + "s"};
        }},
       {'a', "array", same("--array")},
       {'J', "job-name", same("--name")},

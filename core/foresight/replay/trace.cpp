@@ -1,5 +1,7 @@
 #include "foresight/replay/trace.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,7 +25,6 @@ constexpr const char* kCutInALine = "the trace ends in the middle of a line: it 
 // No cluster has more; what says so is damaged.
 constexpr Seconds kMostNodes = 10'000'000;
 constexpr Seconds kLatest = 1'000'000'000'000;
-constexpr Seconds kMostDays = 1'000'000;
 constexpr Seconds kLongestTrace = kDay * 365 * 50;
 // Of jobs that have half of their nodes or less; more than this part of all is a cluster whose nodes
 // are shared.
@@ -123,8 +124,8 @@ class SacctReader {
  public:
   SacctReader(const std::string& titles, std::string partition)
       : columns_(words_of(titles)), wanted_(std::move(partition)) {
-    limit_is_raw_ = !columns_.of("Timelimit") || columns_.of("TimelimitRaw");
-    limit_ = columns_.needed(limit_is_raw_ ? "TimelimitRaw" : "Timelimit");
+    const bool limit_is_raw = !columns_.of("Timelimit") || columns_.of("TimelimitRaw");
+    limit_ = columns_.needed(limit_is_raw ? "TimelimitRaw" : "Timelimit");
     user_ = columns_.of("UID") ? columns_.of("UID") : columns_.of("User");
     trace_.has_priorities = priority_.has_value();
     if (!wanted_.empty() && !partition_)
@@ -197,11 +198,11 @@ class SacctReader {
     for (std::size_t i = 0; i < cpus_of_.size(); ++i) trace_.jobs[i].job.nodes = cpus_of_[i];
   }
 
-  std::optional<Seconds> limit_of(const std::string& text) const {
-    if (!limit_is_raw_ || text.find_first_not_of("0123456789") != std::string::npos)
-      return text == "UNLIMITED" ? std::optional(kNoLimit) : time_limit_of(text);
-    const auto minutes = number_of<Seconds>(text);
-    return minutes && *minutes < kLatest ? std::optional(*minutes * kMinute) : std::nullopt;
+  static std::optional<Seconds> limit_of(const std::string& text) {
+    if (text == "UNLIMITED") return kNoLimit;
+    const auto limit =
+        slurm_time(text);  // TimelimitRaw counts minutes, as a bare number does there
+    return limit ? std::optional<Seconds>(limit->count()) : std::nullopt;
   }
 
   Columns columns_;
@@ -215,7 +216,6 @@ class SacctReader {
                                                               : columns_.of("NCPUS"),
                              user_;
   std::vector<std::int32_t> cpus_of_;  ///< of each job, where accounting tells
-  bool limit_is_raw_{true};
   Trace trace_;
   std::unordered_map<std::string, std::int32_t> users_;
   std::set<std::string> partitions_;
@@ -341,33 +341,6 @@ Trace read_lines(std::istream& in, const std::string& partition) {
 }
 
 }  // namespace
-
-std::optional<Seconds> time_limit_of(const std::string& text) {
-  Seconds days = 0;
-  std::string rest = text;
-  const auto dash = text.find('-');
-  if (dash != std::string::npos) {
-    const auto count = number_of<Seconds>(std::string_view(text).substr(0, dash));
-    if (!count || *count < 0 || *count > kMostDays) return std::nullopt;
-    days = *count;
-    rest = text.substr(dash + 1);
-  }
-  std::vector<Seconds> parts;
-  std::istringstream in(rest);
-  for (std::string word; std::getline(in, word, ':');) {
-    const auto part = number_of<Seconds>(word);
-    if (!part || *part < 0 || *part > kLatest) return std::nullopt;
-    parts.push_back(*part);
-  }
-  if (parts.empty() || parts.size() > 3) return std::nullopt;
-  if (dash != std::string::npos) {  // hours, and what follows
-    parts.resize(3, 0);
-  } else if (parts.size() < 3) {  // minutes, and seconds
-    parts.insert(parts.begin(), 0);
-    parts.resize(3, 0);
-  }
-  return days * kDay + parts[0] * kHour + parts[1] * kMinute + parts[2];
-}
 
 Trace read_trace(std::istream& in, const std::string& partition) {
   Trace trace = read_lines(in, partition);

@@ -34,7 +34,4 @@ struct Trace {
 /// widths.  Throws std::invalid_argument with one sentence, and the line where there is one.
 Trace read_trace(std::istream& in, const std::string& partition = "");
 
-/// 2-03:04:05, 03:04:05, 04:05 (minutes, seconds), 90 (minutes); nothing of words and nonsense.
-std::optional<Seconds> time_limit_of(const std::string& text);
-
 }  // namespace hpcbatch::foresight

@@ -1,5 +1,7 @@
 #include "asked.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <string_view>
 
@@ -37,7 +39,7 @@ double cpus_asked_for(const Record& job) {
 }
 
 std::chrono::seconds limit_asked_for(const Record& job) {
-  return std::min(kNoLimit, read_duration(job.value("Resource_List.walltime")).value_or(kNoLimit));
+  return std::min(kNoLimit, pbs_time(job.value("Resource_List.walltime")).value_or(kNoLimit));
 }
 
 }  // namespace hpcbatch::pbs

@@ -4,6 +4,8 @@
 #include "dialect.hpp"
 #include "records.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -54,7 +56,7 @@ std::optional<seconds> moment_in(const Record& job, const char* name) {
 std::optional<seconds> ended_at(const Record& job, const std::optional<seconds>& started) {
   if (job.value("job_state") != "F") return std::nullopt;
   if (const auto end = moment_in(job, "obittime")) return end;
-  const auto ran = read_duration(job.value("resources_used.walltime"));
+  const auto ran = pbs_time(job.value("resources_used.walltime"));
   if (started && ran) return *started + std::min(*ran, kNoLimit);
   return moment_in(job, "mtime");
 }

@@ -3,6 +3,8 @@
 #include "dialect.hpp"
 #include "records.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <sstream>
 #include <unordered_set>
@@ -88,8 +90,8 @@ Result<BatchJob> read_job(const Record& record, std::string number, NodeNames& n
                .cause = meaning.cause,
                .reason = std::string(record.value("comment"))};
   job.nodes = nodes.of(record.value("exec_host"));
-  const auto asked = read_duration(record.value("Resource_List.walltime"));
-  const auto used = read_duration(record.value("resources_used.walltime"));
+  const auto asked = pbs_time(record.value("Resource_List.walltime"));
+  const auto used = pbs_time(record.value("resources_used.walltime"));
   if (job.state == BatchState::Running && asked && used)
     job.time_left = std::max(*asked - *used, std::chrono::seconds(0));
   const bool is_torque = !record.value("exit_status").empty();

@@ -103,20 +103,6 @@ std::optional<long> read_number(std::string_view text) {
   return number;
 }
 
-std::optional<std::chrono::seconds> read_duration(std::string_view text) {
-  long seconds = 0;
-  for (int parts = 0; parts < 4; ++parts) {
-    const auto colon = std::min(text.find(':'), text.size());
-    const auto part = read_number(text.substr(0, colon));
-    constexpr long kMost = 1'000'000'000;  // more would be no time, and too much for the sum
-    if (!part || *part < 0 || *part > kMost) return std::nullopt;
-    seconds = seconds * 60 + *part;
-    if (colon == text.size()) return std::chrono::seconds(seconds);
-    text.remove_prefix(colon + 1);
-  }
-  return std::nullopt;
-}
-
 std::optional<std::chrono::sys_seconds> read_moment(std::string_view text) {
   std::istringstream stream{std::string(text)};
   stream.imbue(std::locale::classic());

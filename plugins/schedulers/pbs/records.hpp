@@ -37,9 +37,6 @@ std::string after(std::string_view head, std::string_view kind);
 /// What stands between `by`, without blanks around it; nothing of an empty text.
 std::vector<std::string_view> parts_of(std::string_view text, char by);
 
-/// "01:30:00", "90:00" or "5400".
-std::optional<std::chrono::seconds> read_duration(std::string_view text);
-
 /// As ctime(3) writes it, taken to be UTC.
 std::optional<std::chrono::sys_seconds> read_moment(std::string_view text);
 

@@ -1,5 +1,7 @@
 #include "jobs.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -40,8 +42,8 @@ bool has_started(const Record& job) {
 
 bool used_its_walltime(const Record& job, std::string_view comment) {
   if (has(comment, "exceeded resource walltime")) return true;
-  const auto used = read_duration(job.value("resources_used.walltime"));
-  const auto asked = read_duration(job.value("Resource_List.walltime"));
+  const auto used = pbs_time(job.value("resources_used.walltime"));
+  const auto asked = pbs_time(job.value("Resource_List.walltime"));
   return used && asked && asked->count() > 0 && *used >= *asked;
 }
 

@@ -2,6 +2,8 @@
 
 #include "dialect.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 
 namespace hpcbatch::pbs {
@@ -88,8 +90,7 @@ std::string why_closed(const Record& queue) {
 
 /// Why nothing is proposed for a queue that is open.
 std::string why_not(const Record& queue) {
-  if (read_duration(queue.value("resources_min.walltime")).value_or(kProposed) <= kProposed)
-    return "";
+  if (pbs_time(queue.value("resources_min.walltime")).value_or(kProposed) <= kProposed) return "";
   return "for walltimes of " + std::string(queue.value("resources_min.walltime")) + " and more";
 }
 
@@ -123,7 +124,7 @@ SurveyedPartition surveyed(const Record& queue, const std::string& name,
                            const std::vector<Node>& nodes, const Who& who) {
   SurveyedPartition partition;
   partition.name = name;
-  partition.walltime = read_duration(queue.value("resources_max.walltime"));
+  partition.walltime = pbs_time(queue.value("resources_max.walltime"));
   partition.limits = limits_of(queue, who);
   partition.why_closed = why_closed(queue);
   partition.is_open = partition.why_closed.empty();
@@ -176,7 +177,7 @@ SurveyedPartition routing(const Record& route, const std::string& name,
   partition.is_open = partition.why_closed.empty();
   partition.limits = {lower_of(partition.limits.running, own.running),
                       lower_of(partition.limits.all, own.all)};
-  const auto longest = read_duration(route.value("resources_max.walltime"));
+  const auto longest = pbs_time(route.value("resources_max.walltime"));
   if (longest) partition.walltime = std::min(*longest, partition.walltime.value_or(*longest));
   return partition;
 }

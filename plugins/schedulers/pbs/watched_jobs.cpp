@@ -3,6 +3,8 @@
 #include "asked.hpp"
 #include "jobs.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -175,7 +177,7 @@ class Listing {
     ThatWait entry{.rank = {}, .job = job_of(record, number), .count = that_wait(record)};
     entry.rank = {queue == queues_.starting.end() ? 0 : queue->second.priority,
                   read_number(record.value("Priority")).value_or(0),
-                  read_duration(record.value("eligible_time")).value_or(seconds{0})};
+                  pbs_time(record.value("eligible_time")).value_or(seconds{0})};
     entry.job.may_start = may_start && can_start;
     entry.job.cpus = queue == queues_.starting.end() ? cpus_asked_for(record)
                                                      : cpus_waited_for(record, queue->second);
@@ -186,7 +188,7 @@ class Listing {
   std::optional<seconds> elapsed_of(const Record& record) const {
     const std::string_view started = record.value("stime");  // Torque: start_time
     const auto begin = read_moment(started.empty() ? record.value("start_time") : started);
-    const auto told = read_duration(record.value("resources_used.walltime"));
+    const auto told = pbs_time(record.value("resources_used.walltime"));
     if (!(begin && now_)) return told ? std::optional(std::min(*told, kNoLimit)) : std::nullopt;
     return std::clamp(*now_ - *begin, seconds{0}, kNoLimit);
   }

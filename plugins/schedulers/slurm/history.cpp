@@ -4,6 +4,8 @@
 #include "submission.hpp"
 #include "words.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <charconv>
 #include <sstream>
 #include <string_view>
@@ -58,7 +60,7 @@ std::optional<PastJob> past_job_of(const std::vector<std::string>& parts) {
               .user = parts[1],
               .cpus = *cpus,
               .gpus = gpus_in(parts[9]),
-              .limit = read_duration(parts[4]).value_or(kUnlimited),
+              .limit = slurm_time(parts[4]).value_or(kUnlimited),
               .submitted = *submitted,
               .eligible = read_moment(parts[6]).value_or(*submitted),
               .started = read_moment(parts[7]),

@@ -4,6 +4,8 @@
 #include "submission.hpp"
 #include "words.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -114,7 +116,7 @@ Result<std::optional<BatchJob>> job_in(const MarkedRecord& record, NodeLists& li
                .state = meaning.state,
                .cause = meaning.cause,
                .reason = parts[5].empty() || parts[5] == "None" ? state : parts[5]};
-  if (job.state == BatchState::Running) job.time_left = read_duration(parts[3]);
+  if (job.state == BatchState::Running) job.time_left = slurm_time(parts[3]);
   if (parts[4] != "None assigned") job.nodes = lists.names(parts[4]);
   return std::optional(std::move(job));
 }
@@ -151,26 +153,6 @@ std::vector<std::string> NodeLists::names(std::string_view list) {
   if (!names) return {std::string(list)};
   left_ -= std::min(left_, names->size());
   return std::move(*names);
-}
-
-std::optional<std::chrono::seconds> read_duration(std::string_view text) {
-  long days = 0;
-  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
-    if (!read_number(text.substr(0, dash), days)) return std::nullopt;
-    text.remove_prefix(dash + 1);
-  }
-  long seconds = 0;
-  int parts = 0;
-  while (true) {
-    const auto colon = std::min(text.find(':'), text.size());
-    long part = 0;
-    if (!read_number(text.substr(0, colon), part) || part < 0 || ++parts > 3) return std::nullopt;
-    seconds = seconds * 60 + part;
-    if (colon == text.size()) break;
-    text.remove_prefix(colon + 1);
-  }
-  if (parts == 1) return std::nullopt;
-  return std::chrono::seconds(days * 86400 + seconds);
 }
 
 }  // namespace hpcbatch::slurm

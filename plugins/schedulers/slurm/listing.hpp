@@ -28,7 +28,4 @@ class NodeLists {
   std::size_t left_{kMostNodesInAnAnswer};
 };
 
-/// "1-02:03:04", "2:03:04", "3:04"; nothing for UNLIMITED, INVALID and the like.
-std::optional<std::chrono::seconds> read_duration(std::string_view text);
-
 }  // namespace hpcbatch::slurm

@@ -6,6 +6,8 @@
 #include "submission.hpp"
 #include "words.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -109,7 +111,7 @@ WatchedJob job_of(const std::vector<std::string>& parts, const Names& names) {
                  .user = parts[2],
                  .partitions = split(parts[3], ','),
                  .cpus = cpu_count(parts[4])};
-  job.limit = read_duration(parts[5]).value_or(kNoLimit);
+  job.limit = slurm_time(parts[5]).value_or(kNoLimit);
   return job;
 }
 
@@ -147,7 +149,7 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
     } else if (parts[0] == "hbrun" && parts.size() == 9) {
       WatchedJob job = job_of(parts, names);
       job.runs = true;
-      job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
+      job.elapsed = slurm_time(parts[6]).value_or(std::chrono::seconds{0});
       job.nodes = node_list(parts[7], lists);
       job.age = age_of(parts[8], now);
       queue.jobs.push_back(std::move(job));

@@ -4,6 +4,8 @@
 #include "submission.hpp"
 #include "words.hpp"
 
+#include <hpcbatch/batch_time.hpp>
+
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -90,7 +92,7 @@ void add_nodes(const std::vector<std::string>& parts, Survey& survey) {
   }
   partition->is_open = parts[2] == "up";
   if (!partition->is_open) partition->why_closed = parts[2];
-  partition->walltime = read_duration(parts[6]);
+  partition->walltime = slurm_time(parts[6]);
   NodeKind kind{.nodes = static_cast<std::uint32_t>(leading_number(parts[3])),
                 .cpus = static_cast<double>(leading_number(parts[4])),
                 .memory = static_cast<std::uint64_t>(leading_number(parts[5])) << 20,
