@@ -20,6 +20,7 @@ ONE_BED = {
     "galaxy/test_jobs.py",
     "galaxy/test_restart.py",
     "galaxy/test_slurm.py",
+    "galaxy/test_tpv.py",
     "snakemake/test_matrix.py",
     "snakemake/test_pure.py",
     "system/test_slurm_choices.py",

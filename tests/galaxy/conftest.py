@@ -17,9 +17,9 @@ def galaxy_python():
     return installed()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def galaxy(galaxy_python):
-    """A Galaxy whose jobs run on this machine."""
+    """A Galaxy whose jobs run on this machine. It ends with its module: an idle one takes a fifth of a processor."""
     with EngineAtHome() as engine:
         engine.configure(TWO_CPUS % (engine.directory / "space"))
         with Galaxy(engine, galaxy_python, ENVIRONMENTS, tools={"hb_probe": "two", "hb_greedy": "small"}) as server:

@@ -29,9 +29,15 @@ def requirements():
     return other
 
 
-def installed():
-    """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""
-    return own_python(requirements().stem.replace("requirements", "snakemake"), requirements(), PACKAGES)
+def installed(plugin=None):
+    """The Python in which Snakemake and both our plugins are installed; and `plugin`, as pip names it, because each plugin that is
+    there costs every Snakemake its imports."""
+    file = requirements()
+    if plugin:
+        with_it = ROOT / f"build/{file.stem}-and-{plugin.partition('=')[0]}.txt"
+        with_it.write_text(f"{file.read_text()}{plugin}\n")
+        file = with_it
+    return own_python(file.stem.replace("requirements", "snakemake"), file, PACKAGES)
 
 
 def compared(python, folder, *words, timeout=300):

@@ -2,6 +2,7 @@
 
 import atexit
 import collections
+import contextlib
 import functools
 import json
 import os
@@ -11,11 +12,10 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
 
 import pytest
 
-from patience import wait_until
+from patience import SLOWNESS, wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
 # Where bin/hpcbatch and its plugins lie: the build, or any prefix that it was installed to.
@@ -226,18 +226,15 @@ class EngineAtHome:
         return self
 
     def __exit__(self, kind, *_):
-        """Stops engine and pilots; what does not go within ten seconds is killed, and fails the test."""
+        """Stops engine and pilots; what does not go within a minute is killed, and fails the test."""
         if kind is not None and (self.home / "socket").exists():
             self.tell_how_it_stands()
         if (self.home / "socket").exists():
-            try:
-                self.verb("engine", "stop", "--now", timeout=30)
-            except subprocess.TimeoutExpired:
-                pass
-        end = time.monotonic() + 10
-        while (left := processes_with(str(self.directory))) and time.monotonic() < end:
-            time.sleep(0.05)
-        for pid in left:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.verb("engine", "stop", "--now", timeout=60 * SLOWNESS)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not processes_with(str(self.directory)), every=0.05)
+        for pid in (left := processes_with(str(self.directory))):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
