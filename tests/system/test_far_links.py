@@ -10,7 +10,7 @@ from far_cluster import FarCluster, FarSite
 from slurm_site import SMALL, SlurmSite
 
 FOUR = SMALL | {"cpus": 4, "memory": "2G"}
-MANY = 5000
+MANY = 5000 if os.environ.get("HPCBATCH_LONG") else 1000
 # What the engine logs once it has noticed.
 MISSED = {"relay": "nothing was heard of the relay", "spool": "warning the spool of cluster:"}
 
