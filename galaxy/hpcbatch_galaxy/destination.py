@@ -164,8 +164,10 @@ def _gpus(value, kind):
         # TPV takes fractions; a GPU is given whole.
         count = int(-(-number("gpus", text) // 1))
         return {kind: count} if kind and count else count
-    name, _, count = text.partition(":")
-    return {name: whole("gpus", count or 1)}
+    try:
+        return ways.gpus(text)
+    except ValueError as error:
+        raise Refusal(f"gpus: {error}") from None
 
 
 def _read_open_device(said, wanted):

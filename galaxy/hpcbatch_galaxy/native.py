@@ -5,6 +5,8 @@ What concerns the job is taken over, and what a task may choose of the batch job
 
 import shlex
 
+from hpcbatch import ways
+
 from .words import Refusal, seconds, size, whole
 
 # sbatch(1).  Options that say what a task needs, by their long names.
@@ -80,19 +82,10 @@ _OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 
 
 def _gpus(name, value):
-    """`4`, `a100:2`, `gpu:a100:2`, `gpu:2`: a number, or a map of one kind to a number."""
-    parts = str(value).split(":")
-    if parts[0] == "gpu":
-        parts = parts[1:] or ["1"]
-    elif name == "gres":
-        raise Refusal(f"--gres={value}: only GPUs are known, written gpu:2 or gpu:a100:2")
-    if len(parts) == 1 and parts[0].isdigit():
-        return int(parts[0])
-    if len(parts) == 1:
-        return {parts[0]: 1}
-    if len(parts) == 2 and parts[1].isdigit():
-        return {parts[0]: int(parts[1])}
-    raise Refusal(f"--{name}={value}: write a number or for example a100:2")
+    try:
+        return ways.gres(value) if name == "gres" or value.startswith("gpu") else ways.gpus(value)
+    except ValueError as error:
+        raise Refusal(f"--{name}={value}: {error}") from None
 
 
 def _options(text):

@@ -2,6 +2,8 @@
 
 import re
 
+from hpcbatch import durations
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -40,25 +42,8 @@ def size(name, value, unit):
 
 
 def seconds(name, value):
-    """sbatch's forms: minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S; or a text such as 90s, 2h, 1d12h."""
-    text = str(value).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        found = float(text) * 60
-    elif match := re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text):
-        days, first, second, third = (int(part) if part is not None else None for part in match.groups())
-        if days is not None:
-            found = days * 86400 + first * 3600 + (second or 0) * 60 + (third or 0)
-        elif third is not None:
-            found = first * 3600 + second * 60 + third
-        else:
-            found = first * 60 + (second or 0)
-    elif re.fullmatch(r"(?:\d+(?:\.\d+)?\s*[dhms]\s*)+", text):
-        found = sum(
-            float(count) * {"d": 86400, "h": 3600, "m": 60, "s": 1}[unit]
-            for count, unit in re.findall(r"(\d+(?:\.\d+)?)\s*([dhms])", text)
-        )
-    else:
-        found = 0
-    if not found > 0:
+    """Of a time, whose bare numbers are minutes, as sbatch's."""
+    found = durations.seconds(str(value), 60)
+    if not found:
         raise Refusal(f"{name}: {value!r} is no time; write minutes, H:MM:SS, D-HH:MM:SS, or for example 2h")
     return found

@@ -37,7 +37,7 @@ from distributed.scheduler import Scheduler
 
 from .client import Error
 from .values import ListOf
-from .walltime import walltime_s
+from .durations import walltime_s
 from .work import Client, Submission
 
 __all__ = ["Cluster"]

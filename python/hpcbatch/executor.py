@@ -27,7 +27,6 @@ import itertools
 import multiprocessing.process
 import os
 import pickle
-import re
 import sys
 import threading
 import uuid
@@ -43,7 +42,7 @@ from . import values as _values
 from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls, QueuedFuture
 from .values import ListOf
-from .walltime import walltime_s
+from .durations import seconds
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -57,7 +56,6 @@ _T = TypeVar("_T")
 # What is longer goes along as a file: the kernel bounds a variable (execve(2), MAX_ARG_STRLEN).
 _LONGEST_WORD = 64 << 10
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_worker.py")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class _Program:
@@ -95,22 +93,6 @@ def _main_as_spawn_names_it() -> dict[str, Any] | None:
     path = getattr(main, "__file__", None)
     # There is none of what is typed, or read from standard input.
     return {"init_main_from_path": os.path.abspath(path)} if path and os.path.exists(path) else None
-
-
-def _seconds(time: str | float) -> float | None:
-    """Of a time as the command line takes it; None for what only the engine may judge."""
-    if isinstance(time, (int, float)):
-        return float(time)
-    if re.fullmatch(r"\d+(\.\d+)?", time):
-        return float(time)
-    with contextlib.suppress(ValueError):
-        return walltime_s(time)
-    pieces = re.findall(r"(\d+(?:\.\d+)?)([smhd])", time)
-    return (
-        sum(float(number) * _SECONDS[unit] for number, unit in pieces)
-        if "".join(map("".join, pieces)) == time
-        else None
-    )
 
 
 class _Chunk(Generic[_T]):
@@ -157,8 +139,9 @@ class _Recipe:
         # for all of them, they run again on their own. A chunk has its calls' times together.
         longest = max(call.count for call in calls)
         if self.time is not None:
-            seconds = _seconds(self.time)
-            task["time"] = str(self.time) if seconds is None else seconds * longest
+            # None of what only the engine may judge.
+            limit = self.time if isinstance(self.time, (int, float)) else seconds(self.time, 1)
+            task["time"] = self.time if limit is None else limit * longest
         pickled = pickle.dumps([call.pickled for call in calls], protocol=pickle.HIGHEST_PROTOCOL)
         sealed = call_seal.sealed(self.key, f"calls {number}", pickled)
         word = base64.b64encode(sealed).decode()

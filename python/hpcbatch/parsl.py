@@ -26,7 +26,7 @@ from parsl.utils import RepresentationMixin
 
 from .client import Error, Refused
 from .values import ListOf
-from .walltime import walltime_s
+from .durations import walltime_s
 from .work import Client
 
 __all__ = ["Provider"]

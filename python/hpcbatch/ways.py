@@ -26,6 +26,14 @@ def gpus(text: str) -> float | dict[str, float]:
     return {found[1]: _number(found[2] or "1")}
 
 
+def gres(text: str) -> float | dict[str, float]:
+    """The same of `gpu`, `gpu:2`, `gpu:a100`, `gpu:a100:2` (sbatch(1), --gres). Raises ValueError with a sentence."""
+    name, _, which = text.strip().partition(":")
+    if name != "gpu":
+        raise ValueError(f"of --gres only GPUs are known, written gpu:2 or gpu:a100:2, not {text.strip()!r}")
+    return gpus(which or "1")
+
+
 def with_terms(
     asked: float | Mapping[str, float] | None, memory: object = None, capability: object = None
 ) -> float | dict[str, Any] | None:

@@ -3,7 +3,7 @@
 Pure: resources in, a task's keys and what there is to say about them out.
 """
 
-import re
+import math
 import shlex
 
 from .messages import size
@@ -72,9 +72,6 @@ _KNOWN = {
     *_AS_OPTIONS,
 }
 _ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
-_GRES = re.compile(r"^gpu(?::(?P<kind>[A-Za-z_][\w.\-]*))?(?::(?P<count>\d+))?$")
-_KIND = re.compile(r"^(?P<kind>[A-Za-z_][\w.\-|]*)(?::(?P<count>\d+))?$")
-_UNITS = {"d": 1440.0, "h": 60.0, "m": 1.0, "min": 1.0, "s": 1 / 60}
 
 
 class Refusal(Exception):
@@ -146,12 +143,12 @@ def _lacks(task, shape, may_choose):
     if task.get("time", 0) > shape.get("walltime", float("inf")):
         lacks.append(f"{task['time'] / 60:g} minutes where there are {shape['walltime'] / 60:g}")
     gpus, there = task.get("gpus"), shape.get("gpus", {})
-    if isinstance(gpus, int) and gpus > sum(there.values()):
-        lacks.append(f"{gpus} GPUs where there are {sum(there.values()):g}")
+    if isinstance(gpus, (int, float)) and gpus > sum(there.values()):
+        lacks.append(f"{gpus:g} GPUs where there are {sum(there.values()):g}")
     # With terms beside their number the engine knows which kinds have them.
     for kind, count in gpus.items() if isinstance(gpus, dict) and "count" not in gpus else ():
         if count > max((there.get(one, 0) for one in kind.split("|")), default=0):
-            lacks.append(f"{count} GPUs {kind} where there are {there.get(kind, 0):g}")
+            lacks.append(f"{count:g} GPUs {kind} where there are {there.get(kind, 0):g}")
     lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if not _has_tag(shape, tag) and not may_choose(tag))
     return lacks
 
@@ -198,50 +195,35 @@ def minutes(value, name="runtime"):
     """A time, the resource `name`: minutes as a number, or a text such as 2h, 1d12h, 90s, 1:30:00 or 2-12 (sbatch's forms)."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    text = str(value).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    if found := re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text):
-        days, first, second, third = (int(part) if part is not None else None for part in found.groups())
-        if days is not None:
-            return days * 1440 + first * 60 + (second or 0) + (third or 0) / 60
-        if third is not None:
-            return first * 60 + second + third / 60
-        return first + (second or 0) / 60
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s)", text)
-    if parts and re.fullmatch(r"(?:\d+(?:\.\d+)?\s*(?:d|h|min|m|s)\s*)+", text):
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
-    raise Refusal(f"{name}={value} is no time; write minutes, or for example 2h or 1d12h")
+    from hpcbatch import durations  # the executor has it on the path
+
+    found = durations.seconds(str(value), 60)
+    if found is None:
+        raise Refusal(f"{name}={value} is no time; write minutes, or for example 2h or 1d12h")
+    return found / 60
 
 
 def _gpus(resources):
     """A number, a map of kinds to numbers, or None."""
+    from hpcbatch import ways  # only where it is needed, and the executor has it on the path
+
     wanted = []
-    if gres := resources.get("gres"):
-        for part in str(gres).split(","):
-            found = _GRES.match(part.strip())
-            if not found:
-                raise Refusal(f"gres={gres}: only GPUs are known, written gpu:2 or gpu:a100:2")
-            wanted.append((found["kind"], int(found["count"] or 1)))
-    if gpus := resources.get("gpus"):
-        if isinstance(gpus, int):
-            wanted.append((None, gpus))
-        else:
-            for part in str(gpus).split(","):
-                found = _KIND.match(part.strip())
-                if part.strip().isdigit():
-                    wanted.append((None, int(part)))
-                elif found:
-                    wanted.append((found["kind"], int(found["count"] or 1)))
-                else:
-                    raise Refusal(f"gpus={gpus}: write a number or for example a100:2")
+    for name, read in (("gres", ways.gres), ("gpus", ways.gpus)):
+        for part in str(resources.get(name) or "").split(","):
+            try:
+                wanted += [read(part)] if part.strip() else []
+            except ValueError as error:
+                raise Refusal(f"{name}={resources[name]}: {error}") from None
     if gpu := resources.get("gpu"):
-        wanted.append((resources.get("gpu_model") or None, int(_number("gpu", gpu, 0))))
-    wanted = [(kind, count) for kind, count in wanted if count > 0]
-    if not wanted:
+        count = int(_number("gpu", gpu, 0))
+        wanted.append({resources["gpu_model"]: count} if resources.get("gpu_model") else count)
+    pairs = [
+        pair for one in wanted for pair in (one.items() if isinstance(one, dict) else [(None, one)]) if pair[1] > 0
+    ]
+    if not pairs:
         return None
-    by_kind = dict(wanted)
-    if any(by_kind[kind] != count for kind, count in wanted) or (None in by_kind and len(by_kind) > 1):
+    by_kind = dict(pairs)
+    if any(by_kind[kind] != count for kind, count in pairs) or (None in by_kind and len(by_kind) > 1):
         raise Refusal("GPUs are asked for in more than one way, and they disagree: use one of gpu, gpus and gres")
     return by_kind.get(None) or by_kind
 
@@ -434,8 +416,8 @@ def needs_of(resources, threads, offer, default_memory_mb=None):
     cpus = threads if cpus is None or (isinstance(cpus, int) and cpus < 0) else _number("cpus_per_task", cpus, 1)
     task["gpus"] = _gpus(resources)
     if resources.get("cpus_per_gpu") and task["gpus"]:
-        count = task["gpus"] if isinstance(task["gpus"], int) else sum(task["gpus"].values())
-        cpus = max(cpus, int(_number("cpus_per_gpu", resources["cpus_per_gpu"], 1)) * count)
+        count = sum(task["gpus"].values()) if isinstance(task["gpus"], dict) else task["gpus"]
+        cpus = max(cpus, math.ceil(_number("cpus_per_gpu", resources["cpus_per_gpu"], 1) * count))
     task["cpus"] = max(1, cpus)
     if resources.get("mem_mb_per_cpu"):
         memory = _number("mem_mb_per_cpu", resources["mem_mb_per_cpu"], 1) * task["cpus"]
