@@ -3,8 +3,6 @@
 #pragma once
 
 #include "cli/parse/engine_options.hpp"
-#include "cli/parse/fsck_options.hpp"
-#include "cli/parse/sites_add_options.hpp"
 
 #include <string>
 

@@ -2,8 +2,8 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
-#include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/terminal.hpp"
 #include "documents/state_paths.hpp"
 #include "links/recipe.hpp"
 #include "store/owner.hpp"

@@ -1,7 +1,7 @@
 // `hpcbatch sites add`: needs plugins, of which the command line knows nothing.
 #pragma once
 
-#include "cli/parse/sites_add_options.hpp"
+#include "cli/parse/engine_options.hpp"
 
 namespace hpcbatch {
 

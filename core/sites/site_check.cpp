@@ -1,12 +1,16 @@
 #include "sites/site_check.hpp"
 
+#include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/submit_trial.hpp"
+#include "hpcbatch/transport.hpp"
 #include "model/quantities.hpp"
+#include "model/site.hpp"
 #include "plugin_host/guarded.hpp"
+#include "sites/allocation_request.hpp"
 #include "sites/direct_addresses.hpp"
 #include "sites/machine.hpp"
 #include "sites/site_exchange.hpp"
 #include "sites/site_modules.hpp"
-#include "sites/submit_trial.hpp"
 #include "sites/workspace_look.hpp"
 #include "wire/node_addresses.hpp"
 #include "wire/relay.hpp"
@@ -18,7 +22,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -29,6 +35,34 @@ namespace {
 
 using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
+
+constexpr const char* kTrialName = "hbtrial";
+
+/// A line for each shape; none where the plugin knows of no such test.  Scripts are written below
+/// `folder`, which exists on the site.  On a lane: the calls block.
+std::vector<SiteCheck> try_shapes(const Site& site, const Scheduler& scheduler,
+                                  Transport& transport, const std::string& folder,
+                                  Deadline deadline) {
+  const auto* trial = dynamic_cast<const SubmitTrial*>(&scheduler);
+  if (!trial) return {};
+  std::vector<SiteCheck> checks;
+  for (const Shape& shape : site.shapes) {
+    AllocationRequest request = allocation_request(site, shape, kTrialName, {"/bin/true"});
+    request.directory = folder;
+    const std::string script_at = folder + "/trial.sh";
+    const auto said = guarded("scheduler", [&]() -> Result<std::string> {
+      const std::string script = scheduler.script(request);
+      if (auto put = transport.put_text({{script_at, script, 0700}}, deadline); !put)
+        return put.error();
+      auto output = transport.run(trial->try_submit(request, script_at), deadline);
+      if (!output) return output.error();
+      return trial->read_try_submit(*output);
+    });
+    checks.push_back({"submit " + shape.name, said.has_value(),
+                      said ? *said : fmt::format("it would not be taken: {}", said.error().text)});
+  }
+  return checks;
+}
 
 constexpr auto kSurveyLimit = 60s;
 constexpr auto kTrialLimit = 30s;

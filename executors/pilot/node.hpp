@@ -2,7 +2,7 @@
 // wrong with it.
 #pragma once
 
-#include "pilot/base/removals.hpp"
+#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/gpu_facts.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "posix/fd.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pilot/base/helper.hpp"
-#include "pilot/base/removals.hpp"
+#include "pilot/base/remove_tree.hpp"
 #include "pilot/held_leases.hpp"
 #include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"

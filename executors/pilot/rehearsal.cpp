@@ -1,6 +1,6 @@
 #include "pilot/rehearsal.hpp"
 
-#include "pilot/base/wall_clock.hpp"
+#include "pilot/base/clock.hpp"
 #include "wire/result.hpp"
 
 #include <chrono>

@@ -1,7 +1,6 @@
 // GPUs that break: set aside alone, with what ran on them; and what the helper's lines say.
 #include "decide_fixture.hpp"
 #include "pilot/policy/gpu_facts.hpp"
-#include "pilot/policy/gpu_use.hpp"
 
 namespace hpcbatch::pilot {
 namespace {

@@ -1,6 +1,5 @@
 // Images kept for a site, with programs that only seem to pull.
 #include "pilot/images/image_cache.hpp"
-#include "pilot/images/pull_lock.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

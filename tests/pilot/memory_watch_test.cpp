@@ -1,5 +1,5 @@
 // Which task is to end for its memory, as a table, and whose memory it was.
-#include "pilot/policy/memory_victims.hpp"
+#include "pilot/policy/tree_memory.hpp"
 #include "pilot/processes/own_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What services that answer and their workers say to each other, and what a pilot says of a request.
-#include "pilot/answering/worker_words.hpp"
 #include "pilot/answering/answering_options.hpp"
+#include "pilot/answering/worker_process.hpp"
 #include "pilot/services/service_request.hpp"
 
 #include <gtest/gtest.h>

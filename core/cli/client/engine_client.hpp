@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/client/http_client.hpp"
+#include "cli/process/interrupt.hpp"
 #include "documents/state_paths.hpp"
 #include "model/owner.hpp"
 
@@ -68,5 +69,13 @@ std::optional<std::string> engine_elsewhere(const std::string& home);
 
 /// Either of the two.
 std::optional<std::string> engine_not_heard(const Places& places);
+
+/// What every verb is given: where things lie, and how the user interrupts.
+struct Session {
+  Places places;
+  Interrupt& interrupt;
+
+  EngineClient client() const { return EngineClient(places, interrupt.descriptor()); }
+};
 
 }  // namespace hpcbatch

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "cli/client/engine_client.hpp"
-#include "cli/client/session.hpp"
-#include "cli/show/status_line.hpp"
+#include "cli/show/terminal.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

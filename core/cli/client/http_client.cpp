@@ -1,18 +1,23 @@
 #include "cli/client/http_client.hpp"
 
 #include "cli/client/timed_stream.hpp"
-#include "cli/client/unix_connect.hpp"
 #include "cli/process/slow_note.hpp"
+#include "posix/fd.hpp"
+#include "posix/socket_path.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace hpcbatch {
@@ -23,6 +28,42 @@ namespace http = boost::beast::http;
 using boost::beast::error_code;
 using detail::TimedStream;
 using Clock = std::chrono::steady_clock;
+
+struct Connected {
+  Fd socket;                ///< does not block
+  int error{0};             ///< errno where there is none
+  bool is_anothers{false};  ///< somebody else's process listens there: not connected
+};
+
+/// The engine reads its connections quickly; a full backlog is a matter of milliseconds.
+constexpr std::chrono::milliseconds kRetryAfter{10};
+
+bool is_our_users(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+/// Gives up at `deadline` (ETIMEDOUT) or when `interrupt` becomes readable (EINTR).
+Connected connect_unix(const std::string& path, std::chrono::steady_clock::time_point deadline,
+                       int interrupt) {
+  const SocketPath reachable = socket_path(path);
+  if (reachable.error != 0) return {{}, reachable.error};
+  const sockaddr_un address = address_of(reachable);
+
+  Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!connection) return {{}, errno};
+  while (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+         0) {
+    if (errno != EAGAIN && errno != EINTR) return {{}, errno};
+    if (std::chrono::steady_clock::now() >= deadline) return {{}, ETIMEDOUT};
+    pollfd signals{interrupt, POLLIN, 0};
+    if (::poll(&signals, 1, static_cast<int>(kRetryAfter.count())) > 0) return {{}, EINTR};
+  }
+  if (!is_our_users(connection.get())) return {{}, EACCES, true};
+  return {std::move(connection), 0};
+}
 
 constexpr std::chrono::seconds kConnectTime{5};
 constexpr std::size_t kPiece = 65'536;

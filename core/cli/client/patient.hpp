@@ -1,10 +1,9 @@
 // Questions to an engine that may go away and come back meanwhile.
 #pragma once
 
-#include "cli/client/engine_absence.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_revival.hpp"
-#include "cli/client/session.hpp"
-#include "cli/show/status_line.hpp"
+#include "cli/show/terminal.hpp"
 
 #include <boost/json/object.hpp>
 

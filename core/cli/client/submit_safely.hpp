@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cli/client/engine_client.hpp"
-#include "cli/client/session.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,5 +1,5 @@
-// What `hpcbatch engine run` is told, and how an engine tells the client that started it how the
-// start went.
+// What the programs behind the verbs are told: an engine, which tells the client that started it how
+// the start went, `fsck` and `sites add`.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,31 @@
 #include <string_view>
 
 namespace hpcbatch {
+
+/// What `hpcbatch sites add` is told.
+struct SitesAddOptions {
+  std::string name;
+  std::string scheduler;  ///< empty: what is found on this machine
+  std::string host;       ///< of the login node; empty: this machine
+  std::string user;       ///< there; empty: ours
+  std::string transport;  ///< to that host: ssh or openssh
+  std::string workspace;  ///< absolute, there
+  std::string config;     ///< file; empty: where it is looked for
+  bool yes{false};        ///< write without asking
+};
+
+/// Shows the entry, asks, and writes it; the exit code.
+using SitesAddMain = std::function<int(const SitesAddOptions&)>;
+
+/// What `hpcbatch fsck` is told.
+struct FsckOptions {
+  std::string store;    ///< its file; empty: that of the state directory
+  std::string salvage;  ///< a new file for what can be read; empty: only look
+  bool json{false};
+};
+
+/// Prints what it finds; the exit code.
+using FsckMain = std::function<int(const FsckOptions&)>;
 
 struct EngineOptions {
   bool started_by_client{

@@ -1,12 +1,54 @@
-// How much room there is to write.
+// The terminal: how much room it has, a line of progress on it, and a page that is drawn anew.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <termios.h>
+
 namespace hpcbatch {
+
+/// The terminal as a page, given back as it was.  Standard output must be one.  While it lives, keys come one by one and unechoed.
+class Screen {
+ public:
+  Screen();
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  /// As many lines of `text`, and as much of each, as the terminal has room for.
+  void draw(const std::string& text);
+  /// False when the user pressed q or Ctrl-C, or `interrupt` became readable.
+  bool wait(std::chrono::milliseconds time, int interrupt);
+
+ private:
+  termios before_{};
+  bool has_keys_{false};
+};
+
+/// One line of progress on a terminal's standard error, drawn over itself; nothing where it is no
+/// terminal.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  bool is_visible() const { return is_terminal_; }
+  /// How many letters it shows; nothing where it is no terminal.
+  std::optional<std::size_t> room() const;
+  void show(const std::string& text);
+  /// Before anything else is written to the terminal.
+  void clear();
+
+ private:
+  bool is_terminal_;
+  bool is_drawn_{false};
+};
 
 struct TerminalSize {
   std::size_t rows{24};

@@ -1,7 +1,7 @@
 // What is told of tasks that are waited for, while it lasts and at the end.
 #pragma once
 
-#include "cli/show/status_line.hpp"
+#include "cli/show/terminal.hpp"
 
 #include <boost/json/object.hpp>
 

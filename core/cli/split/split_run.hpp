@@ -1,7 +1,7 @@
 // `split`: a data set as parts, one task each, and their merged result.
 #pragma once
 
-#include "cli/client/session.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
 
 namespace hpcbatch {

@@ -3,7 +3,6 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/slow_note.hpp"
 #include "cli/show/describe.hpp"
-#include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

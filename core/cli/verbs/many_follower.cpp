@@ -1,7 +1,7 @@
 #include "cli/verbs/many_follower.hpp"
 
 #include "cli/process/exit.hpp"
-#include "cli/show/task_states.hpp"
+#include "cli/show/task_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/task_output.hpp"
 #include "documents/text_check.hpp"

@@ -2,8 +2,8 @@
 // ended.
 #pragma once
 
+#include "cli/client/engine_client.hpp"
 #include "cli/client/patient.hpp"
-#include "cli/client/session.hpp"
 #include "cli/parse/command.hpp"
 #include "cli/show/wait_view.hpp"
 #include "model/index_set.hpp"

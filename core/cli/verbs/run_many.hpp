@@ -1,7 +1,7 @@
 // `run` of many tasks: what each prints when it has ended.
 #pragma once
 
-#include "cli/client/session.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
 
 namespace hpcbatch {

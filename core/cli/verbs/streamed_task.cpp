@@ -1,7 +1,6 @@
 #include "cli/verbs/streamed_task.hpp"
 
 #include "cli/client/cancel_now.hpp"
-#include "cli/client/engine_absence.hpp"
 #include "cli/client/engine_revival.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"

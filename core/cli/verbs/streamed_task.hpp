@@ -2,8 +2,8 @@
 // is it.
 #pragma once
 
-#include "cli/client/session.hpp"
-#include "cli/show/status_line.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/show/terminal.hpp"
 
 #include <boost/json/object.hpp>
 

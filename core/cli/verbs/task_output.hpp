@@ -3,7 +3,7 @@
 
 #include "cli/parse/command.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/show/task_states.hpp"
+#include "cli/show/task_table.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -3,7 +3,6 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/inventory_table.hpp"
-#include "cli/show/screen.hpp"
 #include "cli/show/submission_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

@@ -1,7 +1,7 @@
 // One function per verb; each returns the exit code and throws CommandError or InterruptedByUser.
 #pragma once
 
-#include "cli/client/session.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
 
 namespace hpcbatch {

@@ -4,7 +4,7 @@
 #include "cli/client/patient.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/show/status_line.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/show/wait_view.hpp"
 #include "cli/verbs/verbs.hpp"

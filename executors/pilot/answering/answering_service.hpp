@@ -7,7 +7,6 @@
 #include "pilot/answering/answer_stub.hpp"
 #include "pilot/answering/answering_options.hpp"
 #include "pilot/answering/worker_process.hpp"
-#include "pilot/answering/worker_words.hpp"
 #include "pilot/base/loop.hpp"
 #include "posix/fd.hpp"
 

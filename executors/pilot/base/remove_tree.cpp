@@ -1,15 +1,17 @@
 #include "pilot/base/remove_tree.hpp"
 
+#include "pilot/base/log_line.hpp"
 #include "posix/fd.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -87,6 +89,36 @@ class Removal {
 };
 
 }  // namespace
+
+void Removals::add(std::string path) {
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return;
+  waiting_.push_back(std::move(path));
+  if (!running_) start();
+}
+
+void Removals::remove_now(const std::string& path) {
+  waiting_.push_back(path);
+  for (const std::string& each : waiting_) remove_tree(each);
+  waiting_.clear();
+}
+
+void Removals::start() {
+  running_ = true;
+  helpers_.start(
+      [paths = std::exchange(waiting_, {})] {
+        std::string left;
+        for (const std::string& path : paths) {
+          if (!remove_tree(path)) left += " " + path;
+        }
+        return left;
+      },
+      " something: the process that removed it died",
+      [this](const std::string& left) {
+        running_ = false;
+        if (!left.empty()) log_line("cannot remove all of" + left);
+        if (!waiting_.empty()) start();
+      });
+}
 
 bool remove_entry(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;

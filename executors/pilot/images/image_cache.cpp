@@ -3,17 +3,13 @@
 #include "pilot/base/make_folders.hpp"
 #include "pilot/base/remove_tree.hpp"
 #include "pilot/images/oci_layout.hpp"
-#include "pilot/images/pull_lock.hpp"
 #include "pilot/processes/run_program.hpp"
+#include "posix/fd.hpp"
 #include "posix/regular_file.hpp"
 #include "posix/replace_file.hpp"
 #include "posix/trusted_path.hpp"
 #include "wire/key.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -28,11 +24,18 @@
 #include <thread>
 #include <utility>
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace hpcbatch::pilot {
 namespace {
 
 using namespace std::chrono_literals;
 using Said = ImageAnswer::Said;
+
+constexpr time_t kSilence = 60;  // of a holder that is gone, in seconds
 
 constexpr auto kLookAgain = 1s;
 constexpr auto kPatience = 1h;  // with another's pull
@@ -242,6 +245,43 @@ ImageAnswer load(const ImageOrder& order, const std::string& archive) {
 }
 
 }  // namespace
+
+PullLock::~PullLock() {
+  if (is_held_) ::unlink(path_.c_str());
+}
+
+bool PullLock::take() {
+  for (int round = 0; round < 2; ++round) {
+    const Fd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file) {
+      is_held_ = true;
+      return true;
+    }
+    if (errno != EEXIST) return false;
+    if (!is_given_up()) break;
+    // Of several who see that it is given up, one moves it aside.
+    const std::string aside = path_ + "." + wire::to_hex(wire::random_key()).substr(0, 12);
+    if (::rename(path_.c_str(), aside.c_str()) == 0) ::unlink(aside.c_str());
+  }
+  errno = EEXIST;
+  return false;
+}
+
+void PullLock::renew() const {
+  ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+}
+
+/// By the clock of whoever keeps the files: a file made now says what that shows.
+bool PullLock::is_given_up() const {
+  struct stat held {};
+  if (::stat(path_.c_str(), &held) != 0) return errno == ENOENT;
+  const std::string clock = path_ + ".clock." + wire::to_hex(wire::random_key()).substr(0, 12);
+  const Fd file(::open(clock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  struct stat now {};
+  const bool is_known = file && ::fstat(file.get(), &now) == 0;
+  ::unlink(clock.c_str());
+  return is_known && now.st_mtime - held.st_mtime > kSilence;
+}
 
 bool has_to_be_prepared(const FoundRuntime& runtime, const Image& image) {
   return kept_for(runtime.runtime, image.kind) != Kept::Nothing ||

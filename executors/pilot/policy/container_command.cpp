@@ -4,12 +4,23 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace hpcbatch::pilot {
 namespace {
 
 using Words = std::vector<std::string>;
+
+constexpr std::size_t kLength = 32;
+struct SaidWord {
+  ContainerReport::Said said;
+  std::string_view word;
+};
+constexpr std::array<SaidWord, 4> kWords = {{{ContainerReport::Said::Begun, "begun"},
+                                             {ContainerReport::Said::CannotRun, "cannot-run"},
+                                             {ContainerReport::Said::Exited, "exited"},
+                                             {ContainerReport::Said::Signalled, "signalled"}}};
 
 // What is true of the node, not of the image, and would break its programs.
 constexpr std::array<std::string_view, 12> kOfTheNode = {"PATH",
@@ -120,6 +131,26 @@ void add_charliecloud(Words& words, const ContainerPlan& plan) {
 }
 
 }  // namespace
+
+std::string to_text(const ContainerReport& report) {
+  std::string text;
+  for (const SaidWord& each : kWords) {
+    if (each.said == report.said)
+      text = std::string(each.word) + " " + std::to_string(report.value);
+  }
+  text.resize(kLength - 1, ' ');
+  return text + '\n';
+}
+
+ContainerReport container_report(const std::string& text) {
+  if (text.size() != kLength) return {};
+  const std::size_t blank = text.find(' ');
+  for (const SaidWord& each : kWords) {
+    if (std::string_view(text).substr(0, blank) == each.word)
+      return {each.said, std::atoi(text.c_str() + blank)};
+  }
+  return {};
+}
 
 std::vector<std::string> container_argv(const ContainerPlan& plan,
                                         const std::vector<std::string>& command,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "failure/failure.hpp"
-#include "pilot/policy/container_end.hpp"
+#include "pilot/policy/container_command.hpp"
 #include "pilot/policy/spawned.hpp"
 #include "wire/wire.pb.h"
 

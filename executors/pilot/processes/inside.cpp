@@ -1,6 +1,6 @@
 #include "pilot/processes/inside.hpp"
 
-#include "pilot/policy/container_end.hpp"
+#include "pilot/policy/container_command.hpp"
 #include "pilot/processes/plain_script.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "posix/regular_file.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pilot/base/helper.hpp"
-#include "pilot/base/removals.hpp"
+#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/attempt.hpp"
 
 #include <functional>

@@ -3,8 +3,8 @@
 #include "pilot/tasks/runner.hpp"
 #include "pilot/tasks/metrics.hpp"
 
+#include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/base/wall_clock.hpp"
 #include "pilot/processes/plain_script.hpp"
 
 #include <fcntl.h>

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "pilot/base/helper.hpp"
-#include "pilot/base/removals.hpp"
+#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/policy/gpu_facts.hpp"
-#include "pilot/policy/gpu_use.hpp"
-#include "pilot/policy/memory_victims.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/contained.hpp"

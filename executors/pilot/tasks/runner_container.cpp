@@ -1,7 +1,6 @@
 // A task in a container: from the look at its image to what is left of it.
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/base/wall_clock.hpp"
 #include "pilot/processes/run_program.hpp"
 #include "pilot/tasks/runner.hpp"
 #include "posix/regular_file.hpp"

@@ -2,8 +2,8 @@
 #include "pilot/tasks/metrics.hpp"
 #include "pilot/tasks/runner.hpp"
 
+#include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/base/wall_clock.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "wire/outputs.hpp"
 #include "wire/result.hpp"

@@ -1,7 +1,7 @@
 // What tasks do with GPUs: counted for each, and ended where one takes what is others'.
 #include "pilot/tasks/runner.hpp"
 
-#include "pilot/base/wall_clock.hpp"
+#include "pilot/base/clock.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The start of a task's process by a service that forks it.
-#include "pilot/base/wall_clock.hpp"
+#include "pilot/base/clock.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/services/service_request.hpp"
 #include "pilot/tasks/runner.hpp"

@@ -1,7 +1,7 @@
 // What a slot keeps from task to task: pipes, control group, temporary directory.
 #pragma once
 
-#include "pilot/base/removals.hpp"
+#include "pilot/base/remove_tree.hpp"
 #include "pilot/processes/control_group.hpp"
 #include "pilot/tasks/capture.hpp"
 
