@@ -70,8 +70,8 @@ json::array devices_json(const std::vector<Gpu>& gpus) {
   return devices;
 }
 
-/// Of those that are set aside.
-std::string trouble_of(const std::vector<Gpu>& gpus) {
+/// Which are, and why; empty: none.
+std::string set_aside(const std::vector<Gpu>& gpus) {
   std::string text;
   for (const Gpu& gpu : gpus) {
     if (gpu.trouble.empty()) continue;
@@ -96,7 +96,7 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table, const 
       {"node", pilot.node},          {"state", state},     {"tasks", running}};
   put_amounts(object, pilot.capacity);
   if (!pilot.gpus.empty()) object["devices"] = devices_json(pilot.gpus);
-  if (const std::string trouble = trouble_of(pilot.gpus); !trouble.empty())
+  if (const std::string trouble = set_aside(pilot.gpus); !trouble.empty())
     object["message"] = trouble;
   if (!way.empty()) object["link"] = way;
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);

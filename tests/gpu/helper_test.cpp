@@ -83,14 +83,14 @@ TEST_F(GpuHelper, FindsEachThatIsBroken) {
   emulated({"fault", folder_, "4", "fails"});
   emulated({"fault", folder_, "5", "stuck"});
   emulated({"fault", folder_, "6", "short"});
-  const auto lines = helper({"check", "2"});
+  const auto lines = helper({"check", "5"});
   ASSERT_EQ(lines.size(), 7U);
   EXPECT_EQ(trouble(lines[0]), "");
   EXPECT_THAT(trouble(lines[1]), HasSubstr("computes wrong: 1 of"));
   EXPECT_THAT(trouble(lines[2]), HasSubstr("GPU is lost"));
   EXPECT_THAT(trouble(lines[3]), HasSubstr("not free: 8.8 GiB of its 16.0 GiB"));
   EXPECT_THAT(trouble(lines[4]), HasSubstr("unspecified launch failure"));
-  EXPECT_THAT(trouble(lines[5]), HasSubstr("had not ended after 2 s"));
+  EXPECT_THAT(trouble(lines[5]), HasSubstr("had not ended after 5 s"));
   EXPECT_THAT(trouble(lines[6]), HasSubstr("cannot be had: out of memory"));
 }
 
@@ -100,7 +100,7 @@ TEST_F(GpuHelper, RunsTheSitesTestForEachThatIsGood) {
   const auto all = helper({"list"});
   const std::string first(all[0].at("uuid").as_string());
   const auto lines =
-      helper({"check", "2", "test $CUDA_VISIBLE_DEVICES = " + first + " || { echo no; exit 7; }"});
+      helper({"check", "60", "test $CUDA_VISIBLE_DEVICES = " + first + " || { echo no; exit 7; }"});
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(trouble(lines[0]), "");
   EXPECT_EQ(trouble(lines[1]), "the site's test exits 7: no");
