@@ -15,8 +15,8 @@ std::uint64_t size_of(IndexRange range) {
   return std::uint64_t{range.last} - range.first + 1;
 }
 
-// Each index of a stepped range is a range of its own: more of them than this is a mistake that
-// would fill memory.
+// Each index of a stepped range is a range of its own: more of them in one text than this is a
+// mistake that would fill memory.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
 // So few ranges are put in or taken out one by one; more of them in one walk over both sets.
@@ -298,7 +298,7 @@ std::optional<IndexSet> parse_index_set(std::string_view text) {
       ranges.push_back({first, last});
     } else {
       const std::uint64_t steps = (std::uint64_t{last} - first) / step;
-      if (steps >= kMostSteps) return std::nullopt;
+      if (ranges.size() + steps >= kMostSteps) return std::nullopt;
       for (std::uint64_t n = 0; n <= steps; ++n) {
         const auto index = static_cast<std::uint32_t>(first + n * step);
         ranges.push_back({index, index});

@@ -70,8 +70,8 @@ class IndexSet {
   std::unique_ptr<Many> many_;
 };
 
-/// `1-100`, `1-100:5`, `3,7-9`; an index is at most 4,294,967,294, a stepped range has at most a
-/// million.  No value where the text is none of these.
+/// `1-100`, `1-100:5`, `3,7-9`; an index is at most 4,294,967,294, all stepped ranges together
+/// have at most a million.  No value where the text is none of these.
 std::optional<IndexSet> parse_index_set(std::string_view text);
 std::string to_string(const IndexSet& set);
 

@@ -200,6 +200,8 @@ TEST(IndexSets, ReadWhatPeopleWrite) {
 TEST(IndexSets, RefuseARangeThatWouldFillMemory) {
   EXPECT_EQ(parse_index_set("0-4294967294:2"), std::nullopt);
   EXPECT_EQ(parse_index_set("0-1999998:2")->size(), 1'000'000U);
+  EXPECT_EQ(parse_index_set("0-999998:2,1-999999:2")->size(), 1'000'000U);
+  EXPECT_EQ(parse_index_set("0-1999998:2,5-9:2"), std::nullopt);
 }
 
 }  // namespace
