@@ -36,8 +36,8 @@ from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.scheduler import Scheduler
 
 from .client import Error
-from .values import ListOf
 from .durations import walltime_s
+from .values import ListOf
 from .work import Client, Submission
 
 __all__ = ["Cluster"]

@@ -41,8 +41,8 @@ from . import surroundings as _surroundings
 from . import values as _values
 from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls, QueuedFuture
-from .values import ListOf
 from .durations import seconds
+from .values import ListOf
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec

@@ -25,8 +25,8 @@ from parsl.providers.errors import SubmitException
 from parsl.utils import RepresentationMixin
 
 from .client import Error, Refused
-from .values import ListOf
 from .durations import walltime_s
+from .values import ListOf
 from .work import Client
 
 __all__ = ["Provider"]

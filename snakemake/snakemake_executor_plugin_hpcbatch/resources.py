@@ -6,6 +6,8 @@ Pure: resources in, a task's keys and what there is to say about them out.
 import math
 import shlex
 
+from hpcbatch import durations, ways
+
 from .messages import size
 
 # Of the batch job, not of the task: a task may choose it where its site lets it, else pilots have what the options of their site say.
@@ -195,8 +197,6 @@ def minutes(value, name="runtime"):
     """A time, the resource `name`: minutes as a number, or a text such as 2h, 1d12h, 90s, 1:30:00 or 2-12 (sbatch's forms)."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    from hpcbatch import durations  # the executor has it on the path
-
     found = durations.seconds(str(value), 60)
     if found is None:
         raise Refusal(f"{name}={value} is no time; write minutes, or for example 2h or 1d12h")
@@ -205,8 +205,6 @@ def minutes(value, name="runtime"):
 
 def _gpus(resources):
     """A number, a map of kinds to numbers, or None."""
-    from hpcbatch import ways  # only where it is needed, and the executor has it on the path
-
     wanted = []
     for name, read in (("gres", ways.gres), ("gpus", ways.gpus)):
         for part in str(resources.get(name) or "").split(","):
@@ -233,8 +231,6 @@ def _open_device(resources, task):
     memory, capability, one_of = (resources.get(name) for name in ("gpu_memory", "gpu_capability", "one_of"))
     if not (memory or capability or one_of):
         return
-    from hpcbatch import ways  # only where it is needed, and the executor has it on the path
-
     try:
         task["gpus"] = ways.with_terms(task["gpus"], memory, capability)
         if one_of:
