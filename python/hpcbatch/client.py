@@ -165,7 +165,10 @@ class UnixConnection(http.client.HTTPConnection):
                 self.close()
                 first = first or error
         if first is not None:
-            raise first
+            try:
+                raise first
+            finally:
+                first = None  # else it leads to itself, and keeps all that called alive until the collector comes by
 
     def _connect(self, named: str) -> None:
         self.sock: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
