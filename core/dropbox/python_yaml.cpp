@@ -89,9 +89,17 @@ std::string double_quoted(std::string_view text) {
   return result + "\"";
 }
 
+/// In a list of one line yaml-cpp takes these for texts; on lines of their own they begin a list, a
+/// key or a value.
+bool begins_as_indicator(std::string_view text) {
+  return std::string_view("-?:").find(text.front()) != std::string_view::npos &&
+         (text.size() == 1 || text[1] == ' ');
+}
+
 std::string scalar(const Node& node) {
   // What the client wrote without quotes keeps its meaning only without quotes.
-  if (!node.quoted && !node.text.empty() && node.text.find('\n') == std::string::npos)
+  if (!node.quoted && !node.text.empty() && node.text.find('\n') == std::string::npos &&
+      !begins_as_indicator(node.text))
     return node.text;
   if (is_plain(node.text)) return node.text;
   return is_printable_ascii(node.text) ? single_quoted(node.text) : double_quoted(node.text);
