@@ -135,8 +135,7 @@ void Logs::answer_piece(TaskId task, const HttpRequest& request, const ReplyPtr&
     return of_attempt(task, bytes_in(request, "attempt", 0), range, reply);
   tasks_.read_facts(task, [this, task, range, reply](const TaskFacts& facts) mutable {
     if (facts.array) {
-      const OutputFiles files =
-          output_files(recipe_from_bytes(facts.array->recipe), task, facts.item);
+      const OutputFiles files = output_files(facts.array->recipe, task, facts.item);
       range.file = range.stream == 2 ? files.err : files.out;
     }
     if (runtime_.engine().state_of(task)) return of_running(task, range, reply);

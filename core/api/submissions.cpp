@@ -10,6 +10,7 @@
 #include "api/read/selections.hpp"
 #include "failure/failure_choice.hpp"
 #include "model/quantities.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 
@@ -36,14 +37,14 @@ constexpr std::array kStates = {TaskState::Running,  TaskState::Finishing, TaskS
 void put_command(json::object& object, const std::string& recipe) {
   json::array command;
   std::size_t shown = 0;
-  const Recipe whole = recipe_from_bytes(recipe);
-  if (!whole.follows.empty()) {
+  const wire::Start whole = start_from_bytes(recipe);
+  if (!whole.follows().empty()) {
     json::array follows;
-    for (const std::uint64_t array : whole.follows)
+    for (const std::uint64_t array : whole.follows())
       follows.push_back(json::string(std::to_string(array)));
     object["follows"] = std::move(follows);
   }
-  for (const std::string& word : whole.argv) {
+  for (const std::string& word : whole.argv()) {
     shown += word.size() + 1;
     if (shown > kCommandShown) {
       object["command_cut"] = true;
@@ -313,7 +314,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                                         .longest_item = facts.longest_item};
                   for (const std::string& line : in_words(spent))
                     details.push_back(json::string(line));
-                  add(details, output_files(recipe_from_bytes(whole.recipe)));
+                  add(details, output_files(start_from_bytes(whole.recipe)));
                   if (const auto trouble = runtime_.store_trouble())
                     details.push_back(json::string(*trouble));
                   // One that has not ended speaks for the others.

@@ -11,6 +11,7 @@
 #include "failure/failure_choice.hpp"
 #include "model/placeholders.hpp"
 #include "model/quantities.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 
@@ -42,24 +43,24 @@ json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks
 void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   const store::ArrayRow& array = *facts.array;
   object["client"] = array.client;
-  const Recipe recipe = recipe_from_bytes(array.recipe);
-  const std::uint32_t index = task.index - (recipe.from_zero ? 1 : 0);
+  const wire::Start start = start_from_bytes(array.recipe);
+  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
   if (task.index != 0) object["index"] = index;
   if (!array.name.empty())
     object["name"] =
         task.index != 0 ? with_places(array.name, task, facts.item, index) : array.name;
   if (!array.tool.empty()) object["tool"] = array.tool;
   json::array command;
-  for (const std::string& argument : recipe.argv) {
+  for (const std::string& argument : start.argv()) {
     // As it is run: whoever looks at one task wants to try it by hand.
     command.push_back(json::string(
         facts.item && task.index != 0 ? with_item(argument, *facts.item, task.index) : argument));
   }
   object["command"] = std::move(command);
   if (facts.item && task.index != 0) put_item(object, *facts.item);
-  if (recipe.service) object["service"] = recipe.service->name;
-  if (!recipe.directory.empty()) object["directory"] = recipe.directory;
-  put(object, output_files(recipe, task, facts.item));
+  if (start.has_service()) object["service"] = start.service().name();
+  if (!start.directory().empty()) object["directory"] = start.directory();
+  put(object, output_files(array.recipe, task, facts.item));
 }
 
 void put_result(json::object& object, const TaskFacts& facts) {
@@ -258,7 +259,7 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);
   }
-  add(details, output_files(recipe_from_bytes(facts.array->recipe), task, facts.item));
+  add(details, output_files(facts.array->recipe, task, facts.item));
   json::object why{{"id", to_string(task)},
                    {"state", std::string(to_string(state))},
                    {"text", text},
@@ -392,7 +393,7 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   std::optional<Item> item;
   if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.history().item(task));
   const std::uint32_t index =
-      task.index - (is_one && recipe_from_bytes(row.recipe).from_zero ? 1 : 0);
+      task.index - (is_one && start_from_bytes(row.recipe).from_zero() ? 1 : 0);
   if (is_one) line["index"] = index;
   if (item) put_item_and_columns(line, *item);
   if (!row.name.empty())

@@ -2,6 +2,7 @@
 #include "api/answers/to_json.hpp"
 #include "api/submit_routes.hpp"
 #include "model/placeholders.hpp"
+#include "wire/wire.pb.h"
 
 #include <utility>
 
@@ -14,13 +15,13 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
   json::object trial{{"tasks", array.indices.size()}, {"needs", to_json(array.needs)}};
   if (!stored.words->name.empty()) trial["name"] = stored.words->name;
   if (!stored.words->tool.empty()) trial["tool"] = stored.words->tool;
-  const Recipe recipe = recipe_from_bytes(stored.bytes);
   std::optional<Item> first;
   const std::uint32_t index = IndexSet(array.indices).pop_first();
   if (!stored.words->items.empty())
-    first = item_of(recipe.filled, stored.words->items.at(index - 1));
+    first = item_of(stored.bytes, stored.words->items.at(index - 1));
+  const wire::Start start = start_from_bytes(stored.bytes);
   json::array command;
-  for (const std::string& argument : recipe.argv)
+  for (const std::string& argument : start.argv())
     command.push_back(json::string(first ? with_item(argument, *first, index) : argument));
   trial["command"] = std::move(command);
   if (first) trial["item"] = first->text();

@@ -2,6 +2,7 @@
 
 #include "links/recipe.hpp"
 #include "records/kind.hpp"
+#include "wire/wire.pb.h"
 
 #include <utility>
 
@@ -30,11 +31,11 @@ bool learn_some(store::Store& store) {
 }  // namespace
 
 std::string kind_of_array(const store::ArrayRow& array) {
-  const Recipe recipe = recipe_from_bytes(array.recipe);
-  return records::kind_of({.said = recipe.kind,
+  const wire::Start start = start_from_bytes(array.recipe);
+  return records::kind_of({.said = start.kind(),
                            .tool = array.tool,
                            .name = array.name,
-                           .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+                           .program = start.argv().empty() ? std::string_view() : start.argv(0)});
 }
 
 Learning::Learning(Dependencies around)

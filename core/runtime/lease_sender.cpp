@@ -36,8 +36,7 @@ void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
 void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::Start& start) {
   const auto recipe = store.history().recipe(next);
   if (!recipe) return;
-  Filled filled{};
-  wire::Start its = start_from_bytes(recipe->bytes, filled);
+  wire::Start its = start_from_bytes(recipe->bytes);
   if (!its.has_service()) return;
   start.mutable_foreseen()->Swap(its.mutable_service());
   start.set_foreseen_environment(static_cast<std::uint32_t>(recipe->environment));
@@ -58,8 +57,8 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
     if (!recipe || last != array) recipe = store.history().recipe(array);
     last = array;
     HPCBATCH_CHECK(recipe);
-    Filled filled{};
-    wire::Start start = start_from_bytes(recipe->bytes, filled);
+    const Filled filled = filled_in(recipe->bytes);
+    wire::Start start = start_from_bytes(recipe->bytes);
     start.set_environment(static_cast<std::uint32_t>(recipe->environment));
     if (foreseen) add_foreseen(texts, store, *foreseen, start);
     if (filled != Filled::Nothing) {

@@ -20,8 +20,8 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const StageIn& a
   std::vector<SiteFiles::Wanted> wanted;
   const auto recipe = store.history().recipe(action.array);
   if (!recipe) return wanted;
-  Filled filled{};
-  const wire::Start shared = start_from_bytes(recipe->bytes, filled);
+  const Filled filled = filled_in(recipe->bytes);
+  const wire::Start shared = start_from_bytes(recipe->bytes);
   if (!action.of_each) {
     wanted.push_back({{action.array, std::nullopt}, files_to_stage_in(shared, site)});
     return wanted;

@@ -69,10 +69,10 @@ void StageOut::add(const Site& site, SiteFiles& files, const PilotId& pilot, Att
   writer_.read(
       [attempt](store::Store& store) {
         wire::Start start;
-        Filled filled{};
         if (const auto recipe = store.history().recipe(attempt.task.array)) {
-          start = start_from_bytes(recipe->bytes, filled);
-          fill(start, filled, attempt.task, [&] { return store.history().item(attempt.task); });
+          start = start_from_bytes(recipe->bytes);
+          fill(start, filled_in(recipe->bytes), attempt.task,
+               [&] { return store.history().item(attempt.task); });
         }
         return start;
       },

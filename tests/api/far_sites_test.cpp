@@ -2,6 +2,7 @@
 #include "api/make/far_sites.hpp"
 
 #include "api/read/read_request.hpp"
+#include "wire/wire.pb.h"
 
 #include <gtest/gtest.h>
 
@@ -19,46 +20,47 @@ class FarSitesTest : public ::testing::Test {
   }
   Needs note(const std::vector<std::string>& shared = {},
              const std::vector<std::string>& items = {}, Needs needs = {}) {
-    note_far_sites({&here_, &far_, &half_}, recipe_, items, shared, needs);
+    note_far_sites({&here_, &far_, &half_}, start_, {filled_, items}, shared, needs);
     return needs;
   }
   using Names = std::vector<std::string>;
 
   Site here_, far_, half_;
-  Recipe recipe_;
+  wire::Start start_;
+  Filled filled_{Filled::Nothing};
 };
 
 TEST_F(FarSitesTest, ATaskWithoutFilesGoesAnywhere) {
-  recipe_.directory = "/home/me";
-  recipe_.container = "docker://tool";
+  start_.set_directory("/home/me");
+  start_.set_container("docker://tool");
   EXPECT_EQ(note(), Needs{});
 }
 
 TEST_F(FarSitesTest, FilesAreBroughtWhereTheyAreNotSeen) {
-  recipe_.inputs = {"/data/a"};
+  start_.add_inputs("/data/a");
   EXPECT_EQ(note().staged_to, Names{"far"});
-  recipe_.outputs = {{"o", "o", "/home/me/o", std::nullopt, false}};
+  add_output(start_, "o", "o", "/home/me/o", false);
   EXPECT_EQ(note().staged_to, (Names{"far", "half"}));
   EXPECT_FALSE(note().own_files);
   EXPECT_TRUE(note().not_on.empty());
 }
 
 TEST_F(FarSitesTest, ItemsGiveEachTaskFilesOfItsOwn) {
-  recipe_.filled = Filled::Items;
-  recipe_.inputs = {"{}"};
+  filled_ = Filled::Items;
+  start_.add_inputs("{}");
   EXPECT_EQ(note({}, {"/data/a", "/data/b"}).staged_to, Names{"far"});
   EXPECT_EQ(note({}, {"/data/a", "/home/b"}).staged_to, (Names{"far", "half"}));
   EXPECT_TRUE(note({}, {"/data/a"}).own_files);
-  recipe_.inputs = {"/data/common"};
-  recipe_.outputs = {{"o", "o", "/data/{}", std::nullopt, false}};
+  start_.set_inputs(0, "/data/common");
+  add_output(start_, "o", "o", "/data/{}", false);
   EXPECT_FALSE(note({}, {"a"}).own_files);
 }
 
 TEST_F(FarSitesTest, StreamsAndImagesAreFilesToo) {
-  recipe_.standard_output = "/home/me/log";
+  start_.set_standard_output("/home/me/log");
   EXPECT_EQ(note().staged_to, (Names{"far", "half"}));
-  recipe_.standard_output.clear();
-  recipe_.container = "/data/tool.sif";
+  start_.clear_standard_output();
+  start_.set_container("/data/tool.sif");
   EXPECT_EQ(note().staged_to, Names{"far"});
 }
 

@@ -3,6 +3,7 @@
 #include "api/make/make_submission.hpp"
 
 #include "links/recipe.hpp"
+#include "wire/wire.pb.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ struct SubmissionMakerTest : testing::Test {
     SubmissionMaker maker(shelf, {&half_}, request, 022, estimates_);
     auto outputs = maker.add(task_, {{"/data/a.wav", InputFile{.path = "/data/a.wav"}}});
     made_ = maker.take();
-    recipe_ = recipe_from_bytes(made_.recipes.at(0).bytes);
+    start_ = start_from_bytes(made_.recipes.at(0).bytes);
     return outputs;
   }
 
@@ -69,27 +70,27 @@ struct SubmissionMakerTest : testing::Test {
   records::Estimates estimates_;
   TaskRequest task_;
   Submission made_;
-  Recipe recipe_;
+  wire::Start start_;
 };
 
 TEST_F(SubmissionMakerTest, AToolsInputsAndItsOwnFilesGoWhereTheyAreNotSeen) {
   for (const char* stays_in : {"", "/work/job/outputs"}) {
     task_.outputs_stay_in = stays_in;
     make();
-    EXPECT_THAT(recipe_.inputs, ElementsAre("/data/a.wav", (folder_ / "solver").string()));
+    EXPECT_THAT(start_.inputs(), ElementsAre("/data/a.wav", (folder_ / "solver").string()));
     EXPECT_THAT(made_.arrays.at(0).needs.staged_to, ElementsAre("half")) << stays_in;
   }
 }
 
 TEST_F(SubmissionMakerTest, OutputsThatStayAreTheClientsToPublish) {
   make();
-  EXPECT_EQ(recipe_.outputs.size(), 1U);
-  EXPECT_EQ(recipe_.argv.back(), recipe_.directory_token + "/out.txt");
+  EXPECT_EQ(start_.outputs_size(), 1);
+  EXPECT_EQ(*start_.argv().rbegin(), start_.directory_token() + "/out.txt");
   task_.outputs_stay_in = "/work/job/outputs";
   const auto outputs = make();
-  EXPECT_TRUE(recipe_.outputs.empty());
-  EXPECT_EQ(recipe_.directory_token, "");
-  EXPECT_EQ(recipe_.argv.back(), "/work/job/outputs/out.txt");
+  EXPECT_TRUE(start_.outputs().empty());
+  EXPECT_EQ(start_.directory_token(), "");
+  EXPECT_EQ(*start_.argv().rbegin(), "/work/job/outputs/out.txt");
   ASSERT_EQ(outputs.size(), 1U);
   EXPECT_EQ(outputs[0].staged, "out.txt");
   EXPECT_EQ(outputs[0].destination, "/work/out.txt");

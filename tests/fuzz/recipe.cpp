@@ -8,11 +8,11 @@ HPCBATCH_HARNESS(recipe, bytes) {
   Input input(bytes);
   const std::string item(input.part());
   const std::string stored(input.rest());
-  const Recipe recipe = recipe_from_bytes(stored);
-  const std::string again = to_bytes(recipe);
-  check(to_bytes(recipe_from_bytes(again)) == again, "a recipe survives being kept");
-  Filled filled{};
-  wire::Start start = start_from_bytes(stored, filled);
+  const Filled filled = filled_in(stored);
+  wire::Start start = start_from_bytes(stored);
+  const std::string again = to_bytes(start, filled);
+  check(to_bytes(start_from_bytes(again), filled_in(again)) == again,
+        "a recipe survives being kept");
   fill(start, filled, TaskId{ArrayId{12}, 3}, [&] { return std::string(item); });
   const Item own = item_of(stored, item);
   check(own.columns().size() <= item.size() + 1, "no more columns than bytes");

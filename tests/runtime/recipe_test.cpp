@@ -9,38 +9,30 @@ namespace hpcbatch {
 namespace {
 
 TEST(Recipe, ComesBackAsItWas) {
-  Recipe recipe;
-  recipe.argv = {"sh", "-c", "echo \xc3\xa9 $(true)", ""};
-  recipe.variables = {{"A", "1"}, {"B", ""}};
-  recipe.directory = "/somewhere";
-  recipe.outputs = {{"o", "staged", "/dest", 1000}, {"p", "other", "/dest2", std::nullopt, true}};
-  recipe.inputs = {"/in"};
-  recipe.stream_input = true;
-  recipe.umask = 0;
-  recipe.output_limit = 5000;
-  recipe.container = "docker://a";
-  recipe.container_terms = {.binds = {{"/a", "/b", true}},
-                            .no_network = true,
-                            .gpus = false,
-                            .keeps_entrypoint = true,
-                            .variables = {{"A", "b"}},
-                            .runtime = "podman"};
-  const Recipe back = recipe_from_bytes(to_bytes(recipe));
-  EXPECT_EQ(back.argv, recipe.argv);
-  EXPECT_EQ(back.variables, recipe.variables);
-  EXPECT_EQ(back.directory, recipe.directory);
-  ASSERT_EQ(back.outputs.size(), 2U);
-  EXPECT_EQ(back.outputs[0].owner, 1000U);
-  EXPECT_FALSE(back.outputs[1].owner);
-  EXPECT_FALSE(back.outputs[0].optional);
-  EXPECT_TRUE(back.outputs[1].optional);
-  EXPECT_EQ(back.inputs, recipe.inputs);
-  EXPECT_TRUE(back.stream_input);
-  EXPECT_EQ(back.umask, 0U);
-  EXPECT_EQ(back.output_limit, 5000U);
-  EXPECT_EQ(back.container, recipe.container);
-  EXPECT_EQ(back.container_terms, recipe.container_terms);
-  EXPECT_FALSE(recipe_from_bytes(to_bytes(Recipe{})).umask);
+  wire::Start start;
+  for (const char* word : {"sh", "-c", "echo \xc3\xa9 $(true)", ""}) start.add_argv(word);
+  add_variables(start, {{"A", "1"}, {"B", ""}});
+  add_output(start, "o", "staged", "/dest", true);
+  start.set_umask(0);
+  set_container(start, "docker://a",
+                {.binds = {{"/a", "/b", true}}, .gpus = false, .variables = {{"A", "b"}}});
+  set_service(start, {.kind = TaskService::Kind::Answer, .name = "s", .argv = {"x"}, .batch = 7});
+  const std::string bytes = to_bytes(start, Filled::Rows);
+  const wire::Start back = start_from_bytes(bytes);
+  EXPECT_EQ(filled_in(bytes), Filled::Rows);
+  EXPECT_EQ(back.SerializeAsString(), start.SerializeAsString());
+  EXPECT_EQ(back.argv(2), "echo \xc3\xa9 $(true)");
+  EXPECT_TRUE(back.has_umask());
+  EXPECT_FALSE(back.container_terms().gpus());
+  EXPECT_EQ(back.service().batch(), 7U);
+  EXPECT_FALSE(start_from_bytes(to_bytes({}, Filled::Nothing)).has_umask());
+}
+
+TEST(Recipe, AContainerThatIsRunAsUsualHasNoTerms) {
+  wire::Start start;
+  set_container(start, "docker://a", {.runtime = "podman"});
+  set_container(start, "docker://b", {});
+  EXPECT_FALSE(start.has_container_terms());
 }
 
 TEST(Recipe, PutsAnItemInOnceAndDoesNotLookAtItAgain) {
@@ -92,22 +84,23 @@ TEST(Recipe, OfATaskAloneOnlyTheIdIsPutInAndOnlyWhereItsOutputGoes) {
 
 TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   const std::string large(kLargestPart / 2, 'x');
-  Recipe recipe;
-  recipe.argv = {"echo", large};
-  store::Recipe stored{.bytes = to_bytes(recipe),
+  wire::Start start;
+  start.add_argv("echo");
+  start.add_argv(large);
+  store::Recipe stored{.bytes = to_bytes(start, Filled::Nothing),
                        .environment = std::make_shared<const std::string>(large)};
   EXPECT_FALSE(refusal_of_size(stored));
   stored.environment = std::make_shared<const std::string>(large + large + large);
   EXPECT_NE(refusal_of_size(stored).value_or("").find("the environment has"), std::string::npos);
   stored.environment.reset();
-  recipe.argv.push_back(large);
-  stored.bytes = to_bytes(recipe);
+  start.add_argv(large);
+  stored.bytes = to_bytes(start, Filled::Nothing);
   EXPECT_NE(refusal_of_size(stored).value_or("").find("put large texts in files"),
             std::string::npos);
 
-  recipe.argv = {"echo", "{} {} {}"};
-  recipe.filled = Filled::Items;
-  stored.bytes = to_bytes(recipe);
+  start.clear_argv();
+  start.add_argv("{} {} {}");
+  stored.bytes = to_bytes(start, Filled::Items);
   stored.words.edit().items = {"small", std::string(kLargestPart / 4, 'x'), "small"};
   EXPECT_FALSE(refusal_of_size(stored));
   stored.words.edit().items[1] = large;

@@ -2,6 +2,7 @@
 
 #include "api/read/bad_request.hpp"
 #include "model/placeholders.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,25 +13,23 @@ namespace hpcbatch {
 namespace {
 
 /// Everything the task reads or writes that may have to be staged in or out.
-std::vector<std::string> files_of(const Recipe& recipe) {
-  std::vector<std::string> files = recipe.inputs;
-  for (const RecipeOutput& output : recipe.outputs) files.push_back(output.destination);
-  for (const std::string* path : {&recipe.standard_input, &recipe.standard_output,
-                                  &recipe.standard_error, &recipe.container}) {
+std::vector<std::string> files_of(const wire::Start& start) {
+  std::vector<std::string> files(start.inputs().begin(), start.inputs().end());
+  for (const wire::Output& output : start.outputs()) files.push_back(output.destination());
+  for (const std::string* path : {&start.standard_input(), &start.standard_output(),
+                                  &start.standard_error(), &start.container()}) {
     if (path->starts_with('/')) files.push_back(*path);
   }
   return files;
 }
 
-struct Items {
-  Filled filled;
-  const std::vector<std::string>& stored;
-  Item first() const { return stored.empty() ? Item() : item_of(filled, stored.front()); }
-};
+Item first_of(const OwnItems& items) {
+  return items.stored.empty() ? Item() : item_of(items.filled, items.stored.front());
+}
 
-bool sees(const Site& site, const std::string& path, const Items& items) {
+bool sees(const Site& site, const std::string& path, const OwnItems& items) {
   // An index or an id says nothing of the folder.
-  if (items.stored.empty() || !has_item(path, items.first()))
+  if (items.stored.empty() || !has_item(path, first_of(items)))
     return seen_as(site.path_map, path).has_value();
   return std::all_of(items.stored.begin(), items.stored.end(), [&](const std::string& stored) {
     return seen_as(site.path_map, with_item(path, item_of(items.filled, stored))).has_value();
@@ -45,16 +44,14 @@ std::vector<const Site*> sites_of(const Engine& engine) {
   return sites;
 }
 
-void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
-                    const std::vector<std::string>& items, const std::vector<std::string>& shared,
-                    Needs& needs) {
-  const std::vector<std::string> files = files_of(recipe);
+void note_far_sites(const std::vector<const Site*>& sites, const wire::Start& start,
+                    const OwnItems& items, const std::vector<std::string>& shared, Needs& needs) {
+  const std::vector<std::string> files = files_of(start);
   std::vector<std::string> excluded;
-  const Items own{recipe.filled, items};
   bool any_left = sites.empty();
   for (const Site* site : sites) {
     if (!may_run_at(needs, site->name)) continue;
-    const auto is_seen = [&](const std::string& path) { return sees(*site, path, own); };
+    const auto is_seen = [&](const std::string& path) { return sees(*site, path, items); };
     const auto is_the_same = [&](const std::string& folder) {
       return seen_as(site->path_map, folder) == folder;
     };
@@ -73,9 +70,9 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
   needs.not_on.insert(needs.not_on.end(), excluded.begin(), excluded.end());
   std::sort(needs.not_on.begin(), needs.not_on.end());
   std::sort(needs.staged_to.begin(), needs.staged_to.end());
-  needs.own_files = !needs.staged_to.empty() && recipe.filled != Filled::Nothing &&
-                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(),
-                                [first = own.first()](const std::string& path) {
+  needs.own_files = !needs.staged_to.empty() && items.filled != Filled::Nothing &&
+                    std::any_of(start.inputs().begin(), start.inputs().end(),
+                                [first = first_of(items)](const std::string& path) {
                                   return has_place(path, first);
                                 });
 }

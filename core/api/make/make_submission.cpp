@@ -5,6 +5,7 @@
 #include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
 #include "records/kind.hpp"
+#include "wire/wire.pb.h"
 
 #include <sodium.h>
 
@@ -29,17 +30,17 @@ EstimateMode estimate_mode(const std::vector<const Site*>& sites, const Needs& n
   return least.value_or(EstimateMode::Off);
 }
 
-std::string kind_of(const TaskRequest& task, const Recipe& recipe) {
-  return records::kind_of({.said = recipe.kind,
+std::string kind_of(const TaskRequest& task, const wire::Start& start) {
+  return records::kind_of({.said = task.kind,
                            .tool = task.tool,
                            .name = task.name,
-                           .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+                           .program = start.argv().empty() ? std::string_view() : start.argv(0)});
 }
 
 /// What takes a GPU, or might, is known by its kind to who gives them out.
-void note_kind(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
+void note_kind(const TaskRequest& task, const wire::Start& start, Needs& needs) {
   if (needs.amounts.gpus() != Amount{} || !needs.device->instead.empty())
-    needs.device.edit().kind = kind_of(task, recipe);
+    needs.device.edit().kind = kind_of(task, start);
 }
 
 std::string random_token() {
@@ -69,67 +70,66 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
   return needs;
 }
 
-Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
-  Recipe recipe;
-  recipe.argv = task.command;
-  recipe.variables = task.env;
-  recipe.directory = task.directory.value_or(request.directory);
-  recipe.standard_input = task.standard_input;
-  recipe.standard_output = task.standard_output;
-  recipe.standard_error = task.standard_error;
-  recipe.stream_input = task.array.streams_input;
-  recipe.container = task.container.image;
-  recipe.container_terms = task.container.terms;
-  recipe.filled = filled_of(task);
-  recipe.from_zero = task.from_zero;
-  recipe.service = task.service;
-  recipe.kind = task.kind;
-  recipe.cpu_binding = task.cpu_binding;
-  recipe.follows = task.follows;
-  return recipe;
+/// All that a task says, whether or not it has a tool.
+wire::Start plain_start(const TaskRequest& task, const SubmitRequest& request) {
+  wire::Start start;
+  start.set_directory(task.directory.value_or(request.directory));
+  start.set_standard_input(task.standard_input);
+  start.set_standard_output(task.standard_output);
+  start.set_standard_error(task.standard_error);
+  start.set_input_streamed(task.array.streams_input);
+  set_container(start, task.container.image, task.container.terms);
+  start.set_from_zero(task.from_zero);
+  start.set_kind(task.kind);
+  start.set_cpu_bind(static_cast<std::uint32_t>(task.cpu_binding.bind));
+  start.set_threads_per_core(task.cpu_binding.threads_per_core);
+  start.mutable_follows()->Assign(task.follows.begin(), task.follows.end());
+  return start;
 }
 
 /// What a command reads and writes lies in a directory of its own, under the names it was given.
-Recipe command_recipe(const TaskRequest& task, const SubmitRequest& request) {
-  Recipe recipe = plain_recipe(task, request);
-  if (task.inputs.empty() && task.outputs.empty()) return recipe;
-  recipe.directory.clear();
+wire::Start command_start(const TaskRequest& task, const SubmitRequest& request) {
+  wire::Start start = plain_start(task, request);
+  start.mutable_argv()->Assign(task.command.begin(), task.command.end());
+  add_variables(start, task.env);
+  if (task.service) set_service(start, *task.service);
+  if (task.inputs.empty() && task.outputs.empty()) return start;
+  start.clear_directory();
   for (const auto& [name, paths] : task.inputs) {
-    recipe.inputs.push_back(paths.front());
-    recipe.links.push_back({name, paths.front()});
+    start.add_inputs(paths.front());
+    wire::Alias* link = start.add_links();
+    link->set_name(name);
+    link->set_target(paths.front());
   }
-  for (const auto& [name, path] : task.outputs)
-    recipe.outputs.push_back({name, name, path, std::nullopt, false});
-  return recipe;
+  for (const auto& [name, path] : task.outputs) add_output(start, name, name, path, false);
+  return start;
 }
 
 /// Files beside the tool's own that its command names: where that folder is not seen they go along.
-void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
+void add_own_files(ToolShelf& shelf, const std::string& name, wire::Start& start) {
   const auto tool = shelf.find(name);
   if (!tool) return;
   const std::string folder = (*tool)->directory + "/";
-  std::vector<std::string> arguments = recipe.argv;
-  if (recipe.service)
-    arguments.insert(arguments.end(), recipe.service->argv.begin(), recipe.service->argv.end());
+  std::vector<std::string> arguments(start.argv().begin(), start.argv().end());
+  arguments.insert(arguments.end(), start.service().argv().begin(), start.service().argv().end());
   for (const std::string& argument : arguments) {
     std::error_code error;
     // A program that may be run need not be one that may be copied.
     if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error) &&
         ::access(argument.c_str(), R_OK) == 0)
-      recipe.inputs.push_back(argument);
+      start.add_inputs(argument);
   }
 }
 
-void publish_outputs(Recipe& recipe, const RenderedTask& rendered) {
+void publish_outputs(wire::Start& start, const RenderedTask& rendered) {
   for (const RenderedOutput& output : rendered.outputs) {
     if (!output.destination.empty())
-      recipe.outputs.push_back(
-          {output.name, output.staged, output.destination, std::nullopt, output.optional});
+      add_output(start, output.name, output.staged, output.destination, output.optional);
   }
 }
 
 struct OfTool {
-  Recipe recipe;
+  wire::Start start;
   std::vector<RenderedOutput> outputs;
 };
 
@@ -147,34 +147,33 @@ std::string directory_of(const TaskRequest& task) {
 }
 
 /// Throws BadRequest.
-OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
-                   const std::map<std::string, InputFile>& files, const Rendering* made) {
-  Recipe recipe = plain_recipe(task, request);
+OfTool tool_start(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
+                  const std::map<std::string, InputFile>& files, const Rendering* made) {
+  wire::Start start = plain_start(task, request);
   const bool is_published = task.outputs_stay_in.empty();
   const std::string directory = made ? made->directory : directory_of(task);
-  if (is_published) recipe.directory_token = directory;
+  if (is_published) start.set_directory_token(directory);
   auto rendered = made ? made->task : shelf.prepare(call_of(task, files), directory);
   if (!rendered) throw BadRequest(rendered.error().text);
-  recipe.argv = rendered->task.argv;
-  recipe.variables = rendered->task.environment;
-  for (const auto& [name, value] : task.env) recipe.variables[name] = value;
-  if (recipe.container.empty()) {
-    recipe.container = rendered->task.container;
-    recipe.container_terms = rendered->container_terms;
-  }
-  recipe.output_limit = rendered->output_limit;
-  recipe.service = rendered->service;
+  start.mutable_argv()->Assign(rendered->task.argv.begin(), rendered->task.argv.end());
+  std::map<std::string, std::string> variables = task.env;
+  variables.insert(rendered->task.environment.begin(), rendered->task.environment.end());
+  add_variables(start, variables);
+  if (start.container().empty())
+    set_container(start, rendered->task.container, rendered->container_terms);
+  start.set_output_limit(rendered->output_limit);
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
-  if (!task.directory) recipe.directory.clear();
-  if (is_published) publish_outputs(recipe, *rendered);
-  for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
-  add_own_files(shelf, task.tool, recipe);
+  if (!task.directory) start.clear_directory();
+  if (is_published) publish_outputs(start, *rendered);
+  for (const InputFile& input : rendered->inputs) start.add_inputs(input.path);
   task.array.needs = merged(task, rendered->needs);
-  if (recipe.service) {
-    task.array.needs.service = recipe.service->name;
-    recipe.service->on_devices = task.array.needs.amounts.gpus() > Amount{};
+  if (rendered->service) {
+    task.array.needs.service = rendered->service->name;
+    rendered->service->on_devices = task.array.needs.amounts.gpus() > Amount{};
+    set_service(start, *rendered->service);
   }
-  return {std::move(recipe), std::move(rendered->outputs)};
+  add_own_files(shelf, task.tool, start);
+  return {std::move(start), std::move(rendered->outputs)};
 }
 
 }  // namespace
@@ -203,14 +202,14 @@ SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> site
     environment_ = std::make_shared<const std::string>(environment_bytes(request.environment));
 }
 
-void SubmissionMaker::estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
+void SubmissionMaker::estimate(const TaskRequest& task, const wire::Start& start, Needs& needs) {
   if (estimates_.empty()) return;
   EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
   // One that cannot be run again must not have too little; of ways each needs its own.
   if (task.array.streams_input || !needs.device->instead.empty())
     mode = std::min(mode, EstimateMode::Advise);
   if (mode == EstimateMode::Off) return;
-  const std::string kind = kind_of(task, recipe);
+  const std::string kind = kind_of(task, start);
   const auto known = estimates_.find(kind);
   if (known == estimates_.end()) return;
   records::Estimated made = records::estimated(needs, known->second, kind, mode, sites_);
@@ -230,18 +229,19 @@ void SubmissionMaker::expect(std::size_t tasks) {
 std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
                                                  const std::map<std::string, InputFile>& files,
                                                  const Rendering* rendered) {
-  OfTool made = task.tool.empty() ? OfTool{command_recipe(task, request_), {}}
-                                  : tool_recipe(tools_, task, request_, files, rendered);
-  Recipe& recipe = made.recipe;
-  note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
+  OfTool made = task.tool.empty() ? OfTool{command_start(task, request_), {}}
+                                  : tool_start(tools_, task, request_, files, rendered);
+  wire::Start& start = made.start;
+  const Filled filled = filled_of(task);
+  note_far_sites(sites_, start, {filled, task.items}, task.shared, task.array.needs);
   choose_gpu_kinds(task.gpu_terms, sites_, task.array.needs);
   choose_ways(task.one_of, sites_, task.array.needs);
-  note_kind(task, recipe, task.array.needs);
-  estimate(task, recipe, task.array.needs);
-  recipe.umask = request_.umask.value_or(umask_);
-  if (task.output_limit != 0) recipe.output_limit = task.output_limit;
+  note_kind(task, start, task.array.needs);
+  estimate(task, start, task.array.needs);
+  start.set_umask(request_.umask.value_or(umask_));
+  if (task.output_limit != 0) start.set_output_limit(task.output_limit);
   store::Recipe& stored = made_.recipes.emplace_back();
-  stored.bytes = to_bytes(recipe);
+  stored.bytes = to_bytes(start, filled);
   stored.environment =
       task.environment ? std::make_shared<const std::string>(environment_bytes(*task.environment))
                        : environment_;

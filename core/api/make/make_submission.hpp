@@ -49,7 +49,7 @@ class SubmissionMaker {
   Submission take() { return std::move(made_); }
 
  private:
-  void estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs);
+  void estimate(const TaskRequest& task, const wire::Start& start, Needs& needs);
 
   ToolShelf& tools_;
   std::vector<const Site*> sites_;

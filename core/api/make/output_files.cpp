@@ -1,6 +1,7 @@
 #include "api/make/output_files.hpp"
 
 #include "model/placeholders.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 
@@ -16,14 +17,15 @@ std::string sentence(std::string_view what, const std::string& file) {
 
 }  // namespace
 
-OutputFiles output_files(const Recipe& recipe) {
-  return {recipe.standard_output, recipe.standard_error};
+OutputFiles output_files(const wire::Start& start) {
+  return {start.standard_output(), start.standard_error()};
 }
 
-OutputFiles output_files(const Recipe& recipe, TaskId task, const std::optional<Item>& item) {
-  OutputFiles files = output_files(recipe);
-  if (recipe.filled == Filled::Nothing) return files;
-  const std::uint32_t index = task.index - (recipe.from_zero ? 1 : 0);
+OutputFiles output_files(const std::string& recipe, TaskId task, const std::optional<Item>& item) {
+  const wire::Start start = start_from_bytes(recipe);
+  OutputFiles files = output_files(start);
+  if (filled_in(recipe) == Filled::Nothing) return files;
+  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
   return {with_places(files.out, task, item, index), with_places(files.err, task, item, index)};
 }
 

@@ -18,10 +18,10 @@ struct OutputFiles {
   std::string out, err;
 };
 
-/// Of one task.
-OutputFiles output_files(const Recipe& recipe, TaskId task, const std::optional<Item>& item);
+/// Of one task of a recipe as the store keeps it.
+OutputFiles output_files(const std::string& recipe, TaskId task, const std::optional<Item>& item);
 /// Of all tasks of a submission: with the places that each fills in.
-OutputFiles output_files(const Recipe& recipe);
+OutputFiles output_files(const wire::Start& start);
 
 /// As `stdout` and `stderr`, where there are any.
 void put(boost::json::object& object, const OutputFiles& files);
