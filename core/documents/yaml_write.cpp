@@ -1,6 +1,6 @@
 // Writes a tree as block-style YAML, each entry on the line that it had, as far as there is room.
-#include "documents/entry_words.hpp"
 #include "documents/yaml.hpp"
+#include "documents/yaml_scalars.hpp"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ class Writer {
     if (node.kind == Node::Kind::Map && !node.fields.empty()) {
       for (const Field& field : node.fields) {
         begin_line(field.line, depth);
-        text_ += scalar(field.name, true) + ":";
+        key(scalar(field.name, true), depth);
         value(field.value, depth);
       }
     } else if (node.kind == Node::Kind::List && !node.items.empty()) {
@@ -31,6 +31,18 @@ class Writer {
   }
 
  private:
+  /// A colon is looked for within 1,024 characters (YAML 1.2, section 7.4): a longer key is marked.
+  void key(const std::string& name, int depth) {
+    constexpr std::size_t kLongest = 1000;
+    if (name.size() <= kLongest) {
+      text_ += name + ":";
+      return;
+    }
+    text_ += "? " + name;
+    begin_line(0, depth);
+    text_ += ":";
+  }
+
   void begin_line(int wanted, int depth) {
     const int next = line_ == 0 ? 1 : line_ + 1;
     const int line = std::max(next, wanted);
