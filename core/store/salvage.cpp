@@ -10,6 +10,7 @@
 #include "store/store.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,6 +69,26 @@ void add_rows(sqlite::Connection& connection, StoreReport& report) {
   }
 }
 
+/// SQLite's own check knows of no table what it should be: a column whose name has changed is as good
+/// to it as any.  What an older program made is brought up to date first, for the look alone.
+void add_faults_of_layout(sqlite::Connection& db, StoreReport& report) {
+  sqlite::Connection made(":memory:");
+  make_tables(made);
+  take_over(made);
+  const sqlite::Transaction for_the_look(db);
+  take_over(db);
+  sqlite::Statement tables = made.query("SELECT name FROM sqlite_master WHERE type='table'");
+  while (tables.step()) {
+    const std::string table = tables.text(0);
+    const std::vector<std::string> missed =
+        not_among(columns_of(made, table), columns_of(db, table));
+    if (!missed.empty())
+      report.faults.push_back(
+          fmt::format("the description of the table '{}' is damaged: it has no {}", table,
+                      fmt::join(missed, ", ")));
+  }
+}
+
 StoreReport looked_through(const std::string& file, const std::string& work, bool& has_sums,
                            const SalvageSaid& said) {
   if (!fs::exists(file) && !fs::exists(file + "-wal"))
@@ -83,6 +104,7 @@ StoreReport looked_through(const std::string& file, const std::string& work, boo
   };
   if (const std::string found = connection.quick_check(go_on); !found.empty())
     report.faults.push_back(found);
+  if (report.is_good()) add_faults_of_layout(connection, report);
   if (report.is_good()) add_rows(connection, report);
   return report;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <gmock/gmock.h>
+
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -194,6 +196,28 @@ TEST_F(BadBlocks, OfNothingHoldNothing) {
   EXPECT_EQ(saved.wrong, "");
   EXPECT_EQ(saved.arrays.size(), kArrays);
   EXPECT_EQ(saved.not_held, kArrays);
+}
+
+/// With sums that are right: no disk does that, but a fault in memory may.
+TEST_F(BadBlocks, AColumnWhoseNameIsDamagedIsNamedAndItsRowsAreSaved) {
+  fill();
+  for (std::uint64_t number = 1; number <= pages(); ++number) {
+    std::string bytes = page(number);
+    const std::size_t table = bytes.find("CREATE TABLE arrays(");
+    if (table == std::string::npos) continue;
+    bytes[bytes.find("environment", table) + 7] = 'H';
+    put_sum(bytes, number);
+    put(number, bytes);
+  }
+  const auto looked = look_through(file(), folder);
+  ASSERT_TRUE(looked) << looked.error().text;
+  EXPECT_THAT(looked->faults,
+              testing::ElementsAre(
+                  "the description of the table 'arrays' is damaged: it has no environment"));
+  EXPECT_FALSE(salvaged().is_good());
+  const Found all = found();
+  EXPECT_EQ(all.wrong, "");
+  EXPECT_EQ(all.arrays.size(), kArrays);
 }
 
 TEST_F(BadBlocks, AnywhereNeverMakeAWrongTask) {

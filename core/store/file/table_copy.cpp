@@ -1,8 +1,11 @@
 #include "store/file/table_copy.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -145,14 +148,23 @@ class TableCopy {
       text += (i > fixed ? "," : "") + order_[i] + down;
     return text.c_str();
   }
+  /// A column whose name is damaged stands for the one that is missed.
+  std::vector<std::string> names() {
+    std::vector<std::string> old = columns_of(from_, table_);
+    const std::vector<std::string> made = columns_of(to_, table_), missed = not_among(made, old);
+    auto next = missed.begin();
+    for (std::string& name : old) {
+      if (std::find(made.begin(), made.end(), name) == made.end() && next != missed.end())
+        name = *next++;
+    }
+    return old;
+  }
   void add(const sqlite::Statement& row) {
     if (insert_.empty()) {
-      std::string columns, places;
-      for (int i = 1; i < row.columns(); ++i) {
-        columns += (i > 1 ? "," : "") + row.name(i);
-        places += i > 1 ? ",?" : "?";
-      }
-      insert_ = fmt::format("INSERT OR REPLACE INTO {}({}) VALUES({})", table_, columns, places);
+      const std::vector<std::string> columns = names();
+      insert_ =
+          fmt::format("INSERT OR REPLACE INTO {}({}) VALUES({})", table_, fmt::join(columns, ","),
+                      fmt::join(std::vector<const char*>(columns.size(), "?"), ","));
     }
     to_.query(insert_.c_str()).run_with(row, 1);
     in_vain_ = 0;
@@ -171,6 +183,22 @@ class TableCopy {
 };
 
 }  // namespace
+
+std::vector<std::string> columns_of(sqlite::Connection& db, const std::string& table) {
+  const sqlite::Statement all = db.query(fmt::format("SELECT * FROM {} LIMIT 0", table).c_str());
+  std::vector<std::string> names;
+  for (int i = 0; i < all.columns(); ++i) names.push_back(all.name(i));
+  return names;
+}
+
+std::vector<std::string> not_among(const std::vector<std::string>& ours,
+                                   const std::vector<std::string>& theirs) {
+  std::vector<std::string> rest;
+  std::copy_if(ours.begin(), ours.end(), std::back_inserter(rest), [&](const std::string& name) {
+    return std::find(theirs.begin(), theirs.end(), name) == theirs.end();
+  });
+  return rest;
+}
 
 bool copy_rows(sqlite::Connection& from, sqlite::Connection& to, const std::string& table,
                const Said& said) {
