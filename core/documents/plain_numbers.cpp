@@ -1,6 +1,8 @@
 #include "documents/plain_numbers.hpp"
 
 #include <fmt/format.h>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -49,6 +51,18 @@ std::string with_plain_numbers(std::string_view json) {
     json.remove_prefix(size);
   }
   return out;
+}
+
+bool holds_infinity(const boost::json::value& value) {
+  if (value.is_double()) return !std::isfinite(value.get_double());
+  if (value.is_array()) {
+    const auto& items = value.get_array();
+    return std::any_of(items.begin(), items.end(), holds_infinity);
+  }
+  if (!value.is_object()) return false;
+  const auto& fields = value.get_object();
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const auto& field) { return holds_infinity(field.value()); });
 }
 
 }  // namespace hpcbatch

@@ -675,6 +675,19 @@ TEST(ReadRequest, AContainerIsAnImageOrMore) {
     EXPECT_THAT(refusal(with(wrong)), testing::HasSubstr(says)) << wrong;
 }
 
+TEST(ReadTask, ANumberThatNoDoubleHoldsIsRefusedAndNotCalledInfinity) {
+  const auto of_item = [](const std::string& item) {
+    return R"({"client": "me", "directory": "/", "tasks": [{"command": ["x", "{a}"], "items": [)" +
+           item + "]}]}";
+  };
+  for (const char* item : {R"({"a": 1e400})", R"({"a": -0.1e4005})"}) {
+    const std::string body = of_item(item);
+    EXPECT_THAT(refusal(body), testing::HasSubstr("larger than 1.8e308")) << item;
+    EXPECT_EQ(outcome(body, true), outcome(body, false));
+  }
+  EXPECT_EQ(refusal(of_item(R"({"a": 1.7e308})")), "accepted");
+}
+
 /// What the help and files of tasks know of is what is taken.
 TEST(ReadTask, TakesTheKeysThatAreListed) {
   std::vector<std::string_view> listed;

@@ -1,6 +1,8 @@
 // Numbers of JSON as people write them.
 #include "documents/plain_numbers.hpp"
 
+#include <boost/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 namespace hpcbatch {
@@ -18,6 +20,13 @@ TEST(PlainNumbers, TextsStayAsTheyAre) {
   for (const char* json : {R"("4E0")", R"({"4E0":"a\"4E0","x":"\\"})", R"({"id":"12.3E4"})", "true",
                            "", R"("open)", "\""})
     EXPECT_EQ(with_plain_numbers(json), json);
+}
+
+TEST(PlainNumbers, WhatIsTooLargeForADoubleIsFoundWhereverItStands) {
+  for (const char* text : {"1e400", "[1, -0.1e4005]", R"({"a": {"b": [0.01e4005]}})"})
+    EXPECT_TRUE(holds_infinity(boost::json::parse(text))) << text;
+  for (const char* text : {"1.7e308", "1e-4000", R"({"1e400": ["1e400", null, true]})"})
+    EXPECT_FALSE(holds_infinity(boost::json::parse(text))) << text;
 }
 
 }  // namespace

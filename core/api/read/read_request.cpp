@@ -2,12 +2,14 @@
 
 #include "api/read/submit_content.hpp"
 #include "api/read/submit_reader.hpp"
+#include "documents/plain_numbers.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value_stack.hpp>
 
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -37,6 +39,7 @@ class SubmitPieces {
   bool is_object() const { return is_object_; }
   /// A key stands there twice, of which the last counts: that is not read piece by piece.
   bool has_double_key() const { return has_double_key_; }
+  bool has_infinity() const { return has_infinity_; }
   SubmitReader& reader() { return reader_; }
   SubmitContent& content() { return content_; }
 
@@ -100,6 +103,7 @@ class SubmitPieces {
     return put([number](json::value_stack& stack) { stack.push_uint64(number); });
   }
   bool on_double(double number, json::string_view, error_code&) {
+    has_infinity_ = has_infinity_ || !std::isfinite(number);
     return put([number](json::value_stack& stack) { stack.push_double(number); });
   }
   bool on_bool(bool yes, error_code&) {
@@ -146,7 +150,8 @@ class SubmitPieces {
   std::optional<json::monotonic_resource> memory_{std::in_place, room_, sizeof room_};
   json::value_stack stack_;
   int depth_{0};
-  bool is_object_{false}, has_double_key_{false}, in_tasks_{false}, key_is_whole_{true};
+  bool is_object_{false}, has_double_key_{false}, has_infinity_{false}, in_tasks_{false},
+      key_is_whole_{true};
   std::string key_;
   std::set<std::string> keys_;
   SubmitReader reader_;
@@ -164,6 +169,9 @@ json::parse_options with_any_bytes() {
 }
 
 constexpr const char* kNoObject = "the body must be a JSON object";
+constexpr const char* kTooLarge =
+    "a number in the body is larger than 1.8e308, the largest that a double holds; write it as a "
+    "text";
 
 json::value parse(const std::string& body, const json::parse_options& options) {
   error_code error;
@@ -172,6 +180,7 @@ json::value parse(const std::string& body, const json::parse_options& options) {
                                   json::make_shared_resource<json::monotonic_resource>(), options);
   refuse_json(error);
   if (!value.is_object()) throw BadRequest(kNoObject);
+  if (holds_infinity(value)) throw BadRequest(kTooLarge);
   return value;
 }
 
@@ -200,6 +209,7 @@ SubmitWithContent read_submit_body(std::string body) {
   refuse_json(error);
   SubmitPieces& pieces = parser.handler();
   if (!pieces.is_object()) throw BadRequest(kNoObject);
+  if (pieces.has_infinity()) throw BadRequest(kTooLarge);
   if (pieces.has_double_key()) {
     const json::value whole = parse_body_of_submits(body);
     return {read_submit(whole), content_of(whole)};
