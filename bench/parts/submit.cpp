@@ -1,6 +1,7 @@
 // A request from its JSON to what the engine takes.
 #include "api/read/read_request.hpp"
 #include "links/recipe.hpp"
+#include "wire/wire.pb.h"
 
 #include <benchmark/benchmark.h>
 
@@ -27,10 +28,12 @@ void submit_from_json(benchmark::State& state) {
 BENCHMARK(submit_from_json)->Arg(1)->Arg(10'000);
 
 void recipe_to_bytes(benchmark::State& state) {
-  Recipe recipe;
-  recipe.argv = {"sh", "-c", "echo part 1"};
-  recipe.directory = "/home/somebody/project";
-  for (auto _ : state) benchmark::DoNotOptimize(to_bytes(recipe));
+  for (auto _ : state) {
+    wire::Start start;
+    for (const char* word : {"sh", "-c", "echo part 1"}) start.add_argv(word);
+    start.set_directory("/home/somebody/project");
+    benchmark::DoNotOptimize(to_bytes(start, Filled::Nothing));
+  }
 }
 BENCHMARK(recipe_to_bytes);
 

@@ -34,7 +34,7 @@ class ToldOfTrouble final : public HttpReply {
 
 }  // namespace
 
-Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or_go)
+Api::Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay_or_go)
     : runtime_(runtime),
       facts_(std::move(facts)),
       submissions_(runtime),

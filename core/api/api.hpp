@@ -15,14 +15,14 @@
 #include "api/task_views.hpp"
 #include "api/waits.hpp"
 #include "runtime/runtime.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 namespace hpcbatch {
 
 /// On the loop's thread.
 class Api {
  public:
-  Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or_go);
+  Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay_or_go);
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 

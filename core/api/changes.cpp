@@ -2,7 +2,7 @@
 
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
 #include "api/read/selections.hpp"

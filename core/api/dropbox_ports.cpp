@@ -52,7 +52,7 @@ Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
 /// is the loop's.
 class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_from_this<Port> {
  public:
-  Port(Runtime& runtime, Api& api, ToolShelf& tools, DropboxSettings settings)
+  Port(Runtime& runtime, Api& api, ToolRegistry& tools, DropboxSettings settings)
       : runtime_(runtime), api_(api), tools_(tools), settings_(std::move(settings)) {}
 
   Result<void> open(const std::string& workspace) {
@@ -277,7 +277,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
 
   Runtime& runtime_;
   Api& api_;
-  ToolShelf& tools_;
+  ToolRegistry& tools_;
   DropboxSettings settings_;
   std::unordered_map<ArrayId, Waiting> waiting_;
   std::unordered_map<std::string, ArrayId> by_key_;
@@ -286,7 +286,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   std::unique_ptr<Dropbox> box_;        // last: its thread calls the rest
 };
 
-DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolRegistry& tools, std::string workspace,
                            const std::string& home)
     : runtime_(runtime),
       api_(api),

@@ -32,7 +32,7 @@ class DropboxPorts {
   using Answer = std::function<void(Result<void>)>;
 
   /// `workspace` is a folder that all nodes see.
-  DropboxPorts(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+  DropboxPorts(Runtime& runtime, Api& api, ToolRegistry& tools, std::string workspace,
                const std::string& home);
   DropboxPorts(const DropboxPorts&) = delete;
   DropboxPorts& operator=(const DropboxPorts&) = delete;
@@ -66,7 +66,7 @@ class DropboxPorts {
 
   Runtime& runtime_;
   Api& api_;
-  ToolShelf& tools_;
+  ToolRegistry& tools_;
   std::string workspace_;
   std::string remembered_;
   std::map<std::string, Box> boxes_;  // by directory

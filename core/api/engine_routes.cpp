@@ -2,7 +2,7 @@
 
 #include "api/answers/to_json.hpp"
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ StopAsked::Mode mode_of(const json::object& body) {
   throw BadRequest("'mode' must be leave, drain or now");
 }
 
-std::uint64_t queued_pilots(const SiteBook& sites) {
+std::uint64_t queued_pilots(const SiteTable& sites) {
   std::uint64_t queued = 0;
   for (const auto& [id, entry] : sites.allocations()) {
     if (entry.facts.state == AllocationState::Ended ||

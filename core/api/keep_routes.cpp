@@ -2,9 +2,9 @@
 
 #include "api/answers/to_json.hpp"
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 #include <algorithm>
 
@@ -17,10 +17,10 @@ constexpr std::int64_t kMostKept = 10'000;
 // A year is longer than anybody plans, and than any timer counts.
 constexpr Duration kLongestKeep = std::chrono::hours{24 * 366};
 
-json::object keep_json(const SiteBook& book, const ShapeState& shape, Time now) {
+json::object keep_json(const SiteTable& table, const ShapeState& shape, Time now) {
   const Keep& keep = *shape.keep;
   std::uint64_t queued = 0, running = 0;
-  for (const auto& [id, entry] : book.allocations()) {
+  for (const auto& [id, entry] : table.allocations()) {
     if (entry.facts.site != keep.site || entry.facts.shape != keep.shape ||
         entry.facts.state == AllocationState::Ended)
       continue;
@@ -39,18 +39,18 @@ json::object keep_json(const SiteBook& book, const ShapeState& shape, Time now) 
     object["paused_until"] = seconds(*shape.back_off.until);
     object["message"] = shape.back_off.why;
   }
-  if (const auto next = SiteOutlook(book, now).next_start(shape)) {
+  if (const auto next = SiteForecast(table, now).next_start(shape)) {
     if (next->half) object["wait_50"] = seconds(std::max(Duration{}, *next->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, next->most - now));
   }
   return object;
 }
 
-json::object keeps_json(const SiteBook& book, Time now) {
+json::object keeps_json(const SiteTable& table, Time now) {
   json::array keeps;
-  for (const SiteState& site : book.sites()) {
+  for (const SiteState& site : table.sites()) {
     for (const ShapeState& shape : site.shapes)
-      if (shape.keep) keeps.push_back(keep_json(book, shape, now));
+      if (shape.keep) keeps.push_back(keep_json(table, shape, now));
   }
   return {{"keeps", std::move(keeps)}};
 }
@@ -64,7 +64,7 @@ KeepAsked read_keep(const json::object& body, Time now) {
       asked.allocations =
           static_cast<std::uint32_t>(whole_of(value, "'allocations'", 0, kMostKept));
     } else if (key == "until") {
-      // No amount, which json_words bounds.
+      // No amount, which json_values bounds.
       if (!value.is_number()) throw BadRequest("'until' must be a number");
       const auto until = value.to_number<double>();
       const double ahead = until - std::chrono::duration<double>(now.time_since_epoch()).count();

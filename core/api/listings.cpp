@@ -2,7 +2,7 @@
 
 #include "api/answers/to_json.hpp"
 #include "documents/spelling.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 #include <fmt/format.h>
 
@@ -15,13 +15,13 @@ namespace json = boost::json;
 constexpr std::size_t kMostNamed = 50;
 
 /// Neither the batch system nor a pilot of it says now what has become of it.
-bool is_unknown(const SiteBook& book, const AllocationEntry& live) {
-  const SiteState* site = book.site(live.facts.site);
+bool is_unknown(const SiteTable& table, const AllocationEntry& live) {
+  const SiteState* site = table.site(live.facts.site);
   return live.facts.state != AllocationState::Ended && site && !site->trouble.empty() &&
          live.facts.pilots_seen == live.pilots_away;
 }
 
-json::object allocation_json(const SiteBook& book, const Allocation& facts,
+json::object allocation_json(const SiteTable& table, const Allocation& facts,
                              const AllocationEntry* live, Time now) {
   json::object object{{"name", facts.id.name},
                       {"site", facts.site},
@@ -36,14 +36,14 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
     object["state"] = "suspended";
     object["suspended_at"] = seconds(*live->suspended_at);
   }
-  if (live && is_unknown(book, *live)) {
+  if (live && is_unknown(table, *live)) {
     object["state"] = "unknown";
     object["seen_at"] = seconds(live->seen_at);
     object["message"] =
-        fmt::format("was {}; {}", to_string(facts.state), book.site(facts.site)->trouble);
+        fmt::format("was {}; {}", to_string(facts.state), table.site(facts.site)->trouble);
   }
   if (live && facts.state == AllocationState::Queued) {
-    if (const auto bound = SiteOutlook(book, now).start_bound(*live)) {
+    if (const auto bound = SiteForecast(table, now).start_bound(*live)) {
       if (bound->half) object["expected_start"] = seconds(*bound->half);
       object["expected_start_90"] = seconds(bound->most);
     }
@@ -126,7 +126,7 @@ json::object split_json(const SplitDeclaration& split) {
   return object;
 }
 
-json::object tool_json(const ToolShelf::Listing& listing) {
+json::object tool_json(const ToolRegistry::Listing& listing) {
   json::object object{{"name", listing.name}, {"file", listing.path}};
   if (!listing.tool) {
     object["error"] = listing.error;
@@ -210,17 +210,17 @@ void Listings::add_to(Routes& routes) {
 }
 
 void Listings::allocations(const HttpRequest& request, const ReplyPtr& reply) {
-  runtime_.look(
-      [](store::Store& store) { return store.history().allocations(1000); },
-      [this, request, reply](const std::vector<Allocation>& stored) {
-        json::array things;
-        for (const Allocation& facts : stored) {
-          const SiteBook& book = runtime_.engine().sites();
-          const AllocationEntry* live = book.find(facts.id);
-          things.push_back(allocation_json(book, live ? live->facts : facts, live, runtime_.now()));
-        }
-        answer_listing(request, reply, "allocations", std::move(things));
-      });
+  runtime_.look([](store::Store& store) { return store.history().allocations(1000); },
+                [this, request, reply](const std::vector<Allocation>& stored) {
+                  json::array things;
+                  for (const Allocation& facts : stored) {
+                    const SiteTable& table = runtime_.engine().sites();
+                    const AllocationEntry* live = table.find(facts.id);
+                    things.push_back(
+                        allocation_json(table, live ? live->facts : facts, live, runtime_.now()));
+                  }
+                  answer_listing(request, reply, "allocations", std::move(things));
+                });
 }
 
 void Listings::pilots(const HttpRequest& request, const ReplyPtr& reply) {
@@ -233,7 +233,7 @@ void Listings::pilots(const HttpRequest& request, const ReplyPtr& reply) {
 
 void Listings::tools(const HttpRequest& request, const ReplyPtr& reply) {
   json::array things;
-  for (const ToolShelf::Listing& listing : tools_.list()) things.push_back(tool_json(listing));
+  for (const ToolRegistry::Listing& listing : tools_.list()) things.push_back(tool_json(listing));
   answer_listing(request, reply, "tools", std::move(things));
 }
 

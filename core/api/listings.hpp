@@ -5,7 +5,7 @@
 #include "api/routes.hpp"
 #include "model/resources.hpp"
 #include "runtime/runtime.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -19,7 +19,7 @@ void put_amounts(boost::json::object& object, const Resources& amounts);
 
 class Listings {
  public:
-  Listings(Runtime& runtime, ToolShelf& tools, ToolCalls& calls)
+  Listings(Runtime& runtime, ToolRegistry& tools, ToolCalls& calls)
       : runtime_(runtime), tools_(tools), calls_(calls) {}
   void add_to(Routes& routes);
 
@@ -30,7 +30,7 @@ class Listings {
   void check_tool(const std::string& name, const ReplyPtr& reply);
 
   Runtime& runtime_;
-  ToolShelf& tools_;
+  ToolRegistry& tools_;
   ToolCalls& calls_;
 };
 

@@ -1,7 +1,7 @@
 #include "api/queue_waits.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 #include <algorithm>
 #include <string>
@@ -51,13 +51,13 @@ std::string why_unknown(const SiteState& site, const ShapeState& shape, bool sta
   return blind.empty() || site.look.is_impossible ? by_waits : blind + "; " + by_waits;
 }
 
-json::object shape_waits_json(const SiteBook& book, const SiteState& site, const ShapeState& shape,
-                              Time now) {
+json::object shape_waits_json(const SiteTable& table, const SiteState& site,
+                              const ShapeState& shape, Time now) {
   const foresight::WaitHistory& history = shape.wait_history;
   json::object object{
       {"site", site.site.name}, {"shape", shape.shape.name}, {"waits", history.count()}};
-  const SiteOutlook outlook(book, now);
-  if (const auto bound = outlook.next_start(shape)) {
+  const SiteForecast forecast(table, now);
+  if (const auto bound = forecast.next_start(shape)) {
     put_bound(object, *bound);
     if (bound->half) object["wait_50"] = seconds(std::max(Duration{}, *bound->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
@@ -65,7 +65,7 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
         site.look.model_trouble.empty() ? shape.blind : site.look.model_trouble;
     if (bound->by == StartBound::By::Waits && !trouble.empty()) object["message"] = trouble;
   } else {
-    object["message"] = why_unknown(site, shape, outlook.starts_nothing(shape));
+    object["message"] = why_unknown(site, shape, forecast.starts_nothing(shape));
   }
   if (history.score().count != 0) object["score"] = score_json(history.score());
   json::array told;
@@ -78,27 +78,27 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
   return object;
 }
 
-json::object queued_json(const SiteOutlook& outlook, const AllocationEntry& entry, Time now) {
+json::object queued_json(const SiteForecast& forecast, const AllocationEntry& entry, Time now) {
   const Allocation& facts = entry.facts;
   json::object object{{"name", facts.id.name},
                       {"site", facts.site},
                       {"shape", facts.shape},
                       {"waited", seconds(now - facts.opened)}};
   if (!facts.number.empty()) object["batch_id"] = facts.number;
-  if (const auto bound = outlook.start_bound(entry)) put_bound(object, *bound);
+  if (const auto bound = forecast.start_bound(entry)) put_bound(object, *bound);
   return object;
 }
 
-json::object queue_waits_json(const SiteBook& book, Time now) {
+json::object queue_waits_json(const SiteTable& table, Time now) {
   json::array shapes, queued;
-  for (const SiteState& site : book.sites()) {
+  for (const SiteState& site : table.sites()) {
     for (const ShapeState& shape : site.shapes)
-      shapes.push_back(shape_waits_json(book, site, shape, now));
+      shapes.push_back(shape_waits_json(table, site, shape, now));
   }
-  const SiteOutlook outlook(book, now);
-  for (const auto& [id, entry] : book.allocations()) {
+  const SiteForecast forecast(table, now);
+  for (const auto& [id, entry] : table.allocations()) {
     if (entry.facts.state == AllocationState::Queued)
-      queued.push_back(queued_json(outlook, entry, now));
+      queued.push_back(queued_json(forecast, entry, now));
   }
   return {{"shapes", std::move(shapes)}, {"queued", std::move(queued)}};
 }

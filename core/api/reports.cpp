@@ -4,7 +4,7 @@
 #include "api/answers/report_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 #include "model/choices.hpp"
 #include "records/report.hpp"
 
@@ -73,9 +73,9 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
 /// shape has.
 using ShapesCapacity = std::map<std::pair<std::string, std::string>, Resources>;
 
-ShapesCapacity capacity_of_shapes(const SiteBook& book) {
+ShapesCapacity capacity_of_shapes(const SiteTable& table) {
   ShapesCapacity capacity;
-  for (const SiteState& site : book.sites())
+  for (const SiteState& site : table.sites())
     for (const ShapeState& state : site.shapes)
       for (std::uint32_t node = 0; node < state.shape.nodes; ++node)
         capacity[{site.site.name, state.shape.name}].add(usable(state.shape));

@@ -4,10 +4,10 @@
 #include "api/listings.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 #include "foresight/learned/past_text.hpp"
 #include "model/quantities.hpp"
 
@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 constexpr std::chrono::seconds kLongestPast = std::chrono::hours{24};
 
-json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state,
+json::object shape_json(const SiteTable& table, const SiteState& site, const ShapeState& state,
                         Time now) {
   const Shape& shape = state.shape;
   json::object object{
@@ -33,7 +33,7 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   if (shape.walltime != Duration{}) object["walltime"] = seconds(shape.walltime);
   if (!shape.tags.empty()) object["tags"] = json::array(shape.tags.begin(), shape.tags.end());
   std::uint64_t queued = 0, running = 0;
-  for (const auto& [id, entry] : book.allocations()) {
+  for (const auto& [id, entry] : table.allocations()) {
     if (entry.facts.site != site.site.name || entry.facts.shape != shape.name ||
         entry.facts.state == AllocationState::Ended)
       continue;
@@ -41,8 +41,9 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   }
   object["queued"] = queued;
   object["running"] = running;
-  const SiteOutlook outlook(book, now);
-  if (const auto wait = outlook.expected_wait(site, state); wait && !outlook.starts_nothing(state))
+  const SiteForecast forecast(table, now);
+  if (const auto wait = forecast.expected_wait(site, state);
+      wait && !forecast.starts_nothing(state))
     object["expected_wait"] = seconds(*wait);
   return object;
 }
@@ -90,7 +91,7 @@ std::string trouble_of(const SiteState& state, const std::string& waits_for) {
 /// `waits_for`: what has no answer there; empty: nothing.
 json::object site_json(const Engine& engine, const SiteState& state, const std::string& waits_for,
                        Time now) {
-  const SiteBook& book = engine.sites();
+  const SiteTable& table = engine.sites();
   const Site& site = state.site;
   json::object object{{"name", site.name},
                       {"scheduler", site.scheduler},
@@ -107,7 +108,7 @@ json::object site_json(const Engine& engine, const SiteState& state, const std::
   std::string message = trouble_of(state, waits_for);
   std::optional<Time> until;
   for (const ShapeState& shape : state.shapes) {
-    json::object line = shape_json(book, state, shape, now);
+    json::object line = shape_json(table, state, shape, now);
     queued += line.at("queued").to_number<std::uint64_t>();
     running += line.at("running").to_number<std::uint64_t>();
     if (!shape.may_be_asked(now)) {
@@ -227,9 +228,9 @@ void SiteRoutes::list_past(const HttpRequest& request, const ReplyPtr& reply) {
 }
 
 void SiteRoutes::show(const HttpRequest& request, const ReplyPtr& reply) {
-  const SiteBook& book = runtime_.engine().sites();
+  const SiteTable& table = runtime_.engine().sites();
   json::array things;
-  for (const SiteState& state : book.sites()) {
+  for (const SiteState& state : table.sites()) {
     const SiteClient* client = runtime_.site(state.site.name);
     json::object object = site_json(runtime_.engine(), state,
                                     client ? client->waits_for() : std::string(), runtime_.now());

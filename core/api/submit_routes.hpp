@@ -6,7 +6,7 @@
 #include "api/routes.hpp"
 #include "loop/lane.hpp"
 #include "runtime/runtime.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ namespace hpcbatch {
 class SubmitRoutes {
  public:
   /// `umask`: for tasks whose client names none.
-  SubmitRoutes(Runtime& runtime, ToolShelf& tools, ToolCalls& calls, std::uint32_t umask)
+  SubmitRoutes(Runtime& runtime, ToolRegistry& tools, ToolCalls& calls, std::uint32_t umask)
       : runtime_(runtime), tools_(tools), calls_(calls), umask_(umask) {}
   void add_to(Routes& routes);
 
@@ -45,7 +45,7 @@ class SubmitRoutes {
   void put_together(Made& made, const Renderings& rendered);
 
   Runtime& runtime_;
-  ToolShelf& tools_;
+  ToolRegistry& tools_;
   ToolCalls& calls_;
   std::uint32_t umask_;
   Lane files_;  ///< looks at input files, which may lie on file systems that hang

@@ -3,7 +3,7 @@
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/selections.hpp"
 

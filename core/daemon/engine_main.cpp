@@ -327,7 +327,7 @@ class EngineProcess {
   std::string program_;
   PluginHost plugins_;
   std::shared_ptr<tool_host::HostProcess> tool_host_;
-  ToolShelf tools_;
+  ToolRegistry tools_;
   asio::io_context loop_;
   boost::asio::signal_set signals_;
   asio::steady_timer look_;

@@ -1,8 +1,8 @@
 #include "documents/site_proposal.hpp"
 
-#include "documents/entry_words.hpp"
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
+#include "documents/yaml_scalars.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The thread of a drop box: waits for events, ends and times, and gives each to the watch or the
-// desk.
+// dispatcher.
 #include "dropbox/dropbox.hpp"
 
 #include "documents/text_check.hpp"

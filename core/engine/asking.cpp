@@ -1,7 +1,7 @@
 // From waiting work and pilots at hand to allocations to ask for; and what no site could ever run.
 #include "engine/engine.hpp"
 #include "engine/sites/keeps.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 #include "model/choices.hpp"
 #include "model/quantities.hpp"
@@ -112,11 +112,11 @@ void Engine::ask_for_pilots(Time now) {
     supplies.push_back({pilot.site, pilot.tags, pilot.made_for, pilot.capacity, left,
                         busy_part(pilot, classes, now)});
   }
-  const SiteOutlook outlook(sites_, now);
+  const SiteForecast forecast(sites_, now);
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
     if (!shape || entry.facts.state == AllocationState::Ended || entry.facts.cancel_asked) continue;
-    if (entry.facts.pilots_seen == 0 && !outlook.is_on_its_way(entry)) continue;
+    if (entry.facts.pilots_seen == 0 && !forecast.is_on_its_way(entry)) continue;
     // Pilots of before a restart that have not come back are as silent as others.
     const bool gone = now - started_at_ >= kSilentIsNoCapacity;
     for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0);
@@ -126,7 +126,7 @@ void Engine::ask_for_pilots(Time now) {
     }
   }
   for (const provision::Ask& ask :
-       provision::plan(wanted, std::move(supplies), outlook.outlets(), outlook.limits())) {
+       provision::plan(wanted, std::move(supplies), forecast.outlets(), forecast.limits())) {
     sites_.open(ask, now);
   }
 }

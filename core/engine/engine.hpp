@@ -5,7 +5,7 @@
 #include "broker/broker.hpp"
 #include "engine/pilot_table.hpp"
 #include "engine/readers.hpp"
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 #include "engine/task_table.hpp"
 #include "engine/trust/node_trust.hpp"
 #include "model/action.hpp"
@@ -54,7 +54,7 @@ class Engine {
   TaskCounts counts() const;
   const TaskTable& tasks() const { return tasks_; }
   const PilotTable& pilots() const { return pilots_; }
-  const SiteBook& sites() const { return sites_; }
+  const SiteTable& sites() const { return sites_; }
   const NodeTrust& trust() const { return trust_; }
   /// Nodes of a site that are in doubt or bad.
   std::vector<std::string> avoided_nodes(const std::string& site) const;
@@ -275,7 +275,7 @@ class Engine {
   Actions actions_;
   TaskTable tasks_;
   PilotTable pilots_;
-  SiteBook sites_;
+  SiteTable sites_;
   NodeTrust trust_;
   broker::Broker broker_;
   /// Whose devices were weighed last, and when; anew where pilots have come or gone.

@@ -1,7 +1,7 @@
 // Why a task waits: what stands between it and a start, from the nearest reason to the farthest.
 #include "engine/explainer.hpp"
 
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -210,14 +210,14 @@ std::size_t Explainer::explain_pilots(ClassId id) {
 }
 
 bool Explainer::awaits_pilot(const Needs& needs) const {
-  const SiteOutlook outlook(engine_.sites_, now_);
+  const SiteForecast forecast(engine_.sites_, now_);
   const auto& all = engine_.sites_.allocations();
   return std::any_of(all.begin(), all.end(), [&](const auto& one) {
     const auto& [id, entry] = one;
     if (entry.facts.state == AllocationState::Ended || entry.facts.pilots_seen != 0) return false;
     const Shape* shape = engine_.sites_.shape_of(id);
     return shape && could_run(needs, *shape) && may_run_at(needs, entry.facts.site) &&
-           outlook.is_on_its_way(entry);
+           forecast.is_on_its_way(entry);
   });
 }
 
@@ -294,10 +294,10 @@ void Explainer::explain_sites(const Needs& needs) {
           site.site.name, show_duration(now_ - site.workspace_trouble_since),
           site.workspace_trouble.begin()->second);
     }
-    const SiteOutlook outlook(engine_.sites_, now_);
+    const SiteForecast forecast(engine_.sites_, now_);
     for (const ShapeState& shape : site.shapes) {
       if (!could_run(needs, shape.shape)) continue;
-      if (outlook.starts_nothing(shape))
+      if (forecast.starts_nothing(shape))
         add("no pilot of shape {} of {} starts now: {}", shape.shape.name, site.site.name,
             shape.blind);
       if (shape.may_be_asked(now_)) continue;
@@ -331,8 +331,8 @@ std::string who_says(const StartBound& bound) {
 }  // namespace
 
 void Explainer::explain_allocations(const Needs& needs) {
-  const SiteBook& sites = engine_.sites_;
-  const SiteOutlook outlook(sites, now_);
+  const SiteTable& sites = engine_.sites_;
+  const SiteForecast forecast(sites, now_);
   std::optional<Duration> soonest;
   std::optional<StartBound> bound;
   std::string where;
@@ -342,10 +342,10 @@ void Explainer::explain_allocations(const Needs& needs) {
     if (!shape || !could_run(needs, *shape) || !may_run_at(needs, entry.facts.site)) continue;
     explain_suspended(id);
     if (entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0) continue;
-    const auto told = outlook.start_bound(entry);
+    const auto told = forecast.start_bound(entry);
     const auto start = told ? std::optional(told->half.value_or(told->most) - now_)
-                            : outlook.expected_start(entry);
-    if (start && outlook.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
+                            : forecast.expected_start(entry);
+    if (start && forecast.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
       soonest = start;
       bound = told;
       where = entry.facts.site;

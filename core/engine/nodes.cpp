@@ -1,7 +1,7 @@
 // Nodes at which tasks fail: how each end counts, who is tried elsewhere, and what pilots at a node
 // that is in doubt or bad are still given.
 #include "engine/engine.hpp"
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 #include "model/check.hpp"
 
@@ -77,15 +77,15 @@ bool Engine::may_have_another_node(const Needs& needs, const NodeName& than, Tim
     return may_run_at(needs, site) && could_run(needs, shape) &&
            (shape.walltime != Duration{} || site != than.site);
   };
-  const SiteOutlook outlook(sites_, now);
+  const SiteForecast forecast(sites_, now);
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
     if (!shape || entry.facts.pilots_seen != 0 || entry.facts.state == AllocationState::Ended)
       continue;
-    if (outlook.is_on_its_way(entry) && could(entry.facts.site, *shape)) return true;
+    if (forecast.is_on_its_way(entry) && could(entry.facts.site, *shape)) return true;
   }
-  const std::vector<provision::SiteLimits> limits = outlook.limits();
-  for (const provision::Outlet& outlet : outlook.outlets()) {
+  const std::vector<provision::SiteLimits> limits = forecast.limits();
+  for (const provision::Outlet& outlet : forecast.outlets()) {
     const auto site = std::find_if(limits.begin(), limits.end(),
                                    [&](const auto& limit) { return limit.site == outlet.site; });
     if (outlet.open && site->queued < site->max_queued &&
@@ -187,11 +187,11 @@ bool Engine::has_another_of_its_kind(const PilotState& pilot, Time now) const {
   for (const auto& [id, other] : pilots_.all()) {
     if (is_like_it(other)) return true;
   }
-  const SiteOutlook outlook(sites_, now);
+  const SiteForecast forecast(sites_, now);
   for (const auto& [id, entry] : sites_.allocations()) {
     const Allocation& facts = entry.facts;
     if (facts.site == pilot.site && facts.shape == pilot.shape && facts.pilots_seen == 0 &&
-        facts.state != AllocationState::Ended && outlook.is_on_its_way(entry))
+        facts.state != AllocationState::Ended && forecast.is_on_its_way(entry))
       return true;
   }
   return false;

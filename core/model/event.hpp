@@ -223,7 +223,7 @@ struct SitePolled {
   Time asked{};
   /// The last line that batch jobs printed of which no pilot was ever there, by the allocation's
   /// name; of those that have ended or are not listed.
-  std::map<std::string, std::string> last_words{};
+  std::map<std::string, std::string> output_tail{};
 };
 struct SitePollFailed {
   std::string site;

@@ -187,7 +187,7 @@ void Runtime::perform(const PollSite& action) {
       [this, name = action.site, asked = now()](Result<SiteClient::Listed> listed) {
         crash_point("poll-answered");
         if (listed) {
-          feed(SitePolled{name, std::move(listed->jobs), asked, std::move(listed->last_words)});
+          feed(SitePolled{name, std::move(listed->jobs), asked, std::move(listed->output_tail)});
         } else {
           spdlog::warn("site {}: {}", name, listed.error().text);
           feed(SitePollFailed{name, listed.error().text});

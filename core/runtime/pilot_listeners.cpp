@@ -127,13 +127,13 @@ void PilotListeners::open_ways(const Site& site) {
   const PilotProgram& program = dependencies_.programs.at(site.name);
   if (has_way(site, LinkKind::Relay)) {
     relays_[site.name] =
-        std::make_unique<RelayKeeper>(dependencies_.loop, dependencies_.plugins, site, program,
-                                      [this, listener = ++listeners_](auto socket) {
-                                        server_->adopt(std::move(socket), by_relay(listener));
-                                      });
+        std::make_unique<RelaySupervisor>(dependencies_.loop, dependencies_.plugins, site, program,
+                                          [this, listener = ++listeners_](auto socket) {
+                                            server_->adopt(std::move(socket), by_relay(listener));
+                                          });
   }
   if (has_way(site, LinkKind::Spool)) {
-    spools_[site.name] = std::make_unique<SpoolKeeper>(
+    spools_[site.name] = std::make_unique<SpoolReader>(
         dependencies_.loop, dependencies_.plugins, site, program, "h" + dependencies_.engine_name,
         [this, listener = ++listeners_](auto socket) {
           server_->adopt(std::move(socket), by_spool(listener));

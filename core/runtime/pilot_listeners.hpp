@@ -4,8 +4,8 @@
 
 #include "engine/engine.hpp"
 #include "links/link_server.hpp"
-#include "links/relay_keeper.hpp"
-#include "links/spool_keeper.hpp"
+#include "links/relay_supervisor.hpp"
+#include "links/spool_reader.hpp"
 #include "loop/asio.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "sites/direct_addresses.hpp"
@@ -73,8 +73,8 @@ class PilotListeners {
   std::unique_ptr<LinkServer> server_;
   std::unique_ptr<DirectAddresses> addresses_;
   unsigned listeners_{0};  ///< of relays and spools; 0 is our own
-  std::map<std::string, std::unique_ptr<RelayKeeper>> relays_;  ///< by site
-  std::map<std::string, std::unique_ptr<SpoolKeeper>> spools_;
+  std::map<std::string, std::unique_ptr<RelaySupervisor>> relays_;  ///< by site
+  std::map<std::string, std::unique_ptr<SpoolReader>> spools_;
   asio::steady_timer timer_;
 };
 

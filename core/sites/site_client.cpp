@@ -320,9 +320,9 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
       if (!over.empty()) {
         // What cannot be read is no reason to know nothing of the batch jobs.
         const auto said = guarded("transport", [&] {
-          return tools.transport->run(ask_last_words(directory, over), deadline);
+          return tools.transport->run(ask_output_tails(directory, over), deadline);
         });
-        if (said) listed.last_words = read_last_words(over, said->standard_output);
+        if (said) listed.output_tail = read_output_tails(over, said->standard_output);
       }
       *result = std::move(listed);
     }
@@ -487,12 +487,12 @@ void SiteClient::find_left(const std::string& prefix,
 }
 
 void SiteClient::end_connection() {
-  if (!dynamic_cast<ConnectionKeeper*>(tools_->transport.get())) return;
+  if (!dynamic_cast<KeepsConnection*>(tools_->transport.get())) return;
   call(
       "ending the connection", kGoodbyeLimit,
       [](Tools& tools, Deadline deadline) {
         (void)guarded("transport", [&]() -> Result<void> {
-          dynamic_cast<ConnectionKeeper&>(*tools.transport).end_connection(deadline);
+          dynamic_cast<KeepsConnection&>(*tools.transport).end_connection(deadline);
           return {};
         });
       },

@@ -7,7 +7,7 @@
 #include "model/event.hpp"
 #include "model/site.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "sites/last_words.hpp"
+#include "sites/job_output_tail.hpp"
 #include "sites/pilot_program.hpp"
 #include "sites/site_check.hpp"
 #include "wire/pilot_file.hpp"
@@ -53,7 +53,7 @@ class SiteClient {
   void renew_pilot_file(const AllocationId& id, wire::PilotFile file);
   struct Listed {
     std::vector<BatchJob> jobs;
-    LastWords last_words;
+    OutputTails output_tail;
   };
   /// `silent`: those of the names of which no pilot was ever there; what their batch jobs printed
   /// last is read where they have ended or are not listed.

@@ -16,7 +16,7 @@ namespace hpcbatch {
 namespace {
 
 /// Nothing where it is not what was hashed; why is found out when it is hashed again.
-std::optional<std::string> content_of(const FileBook::Sending& file) {
+std::optional<std::string> content_of(const StagedFiles::Sending& file) {
   const Fd fd(open_to_read(file.path));
   if (!fd || state_of(fd.get()) != file.state) return std::nullopt;
   std::string bytes(file.state.size, '\0');
@@ -34,7 +34,7 @@ std::optional<std::string> content_of(const FileBook::Sending& file) {
   return bytes;
 }
 
-bool is_unchanged(const FileBook::Sending& file) {
+bool is_unchanged(const StagedFiles::Sending& file) {
   const Fd fd(open_to_read(file.path));
   return fd && state_of(fd.get()) == file.state;
 }
@@ -90,8 +90,8 @@ ExchangeOutcome exchange_files(ExchangeTools& tools, const PilotProgram& program
   return outcome;
 }
 
-LargeSent send_large(ExchangeTools& tools, const FileBook::Sending& file, const std::string& place,
-                     Deadline deadline) {
+LargeSent send_large(ExchangeTools& tools, const StagedFiles::Sending& file,
+                     const std::string& place, Deadline deadline) {
   LargeSent sent;
   sent.is_changed = !is_unchanged(file);
   if (sent.is_changed) return sent;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sites/site_exchange.hpp"
-#include "staging/file_book.hpp"
 #include "staging/stage.hpp"
+#include "staging/staged_files.hpp"
 #include "wire/wire.pb.h"
 
 #include "hpcbatch/result.hpp"
@@ -18,9 +18,9 @@
 namespace hpcbatch {
 
 struct ExchangePlan {
-  wire::FilesOrder order;                // without `put`
-  std::vector<FileBook::Sending> small;  // become `put` where they are still what they were
-  std::vector<std::string> take_to;      // where on this machine, as `order.take`
+  wire::FilesOrder order;                   // without `put`
+  std::vector<StagedFiles::Sending> small;  // become `put` where they are still what they were
+  std::vector<std::string> take_to;         // where on this machine, as `order.take`
 };
 
 struct ExchangeOutcome {
@@ -38,8 +38,8 @@ struct LargeSent {
   Result<void> result{Error{Error::Kind::Transient, "it did not come back in time"}};
   bool is_changed{false};  // it was not what it had been hashed as, before or after
 };
-LargeSent send_large(ExchangeTools& tools, const FileBook::Sending& file, const std::string& place,
-                     Deadline deadline);
+LargeSent send_large(ExchangeTools& tools, const StagedFiles::Sending& file,
+                     const std::string& place, Deadline deadline);
 
 struct LargeFetch {
   std::string there;  // absolute

@@ -82,7 +82,7 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       make_transport_(std::move(make_transport)),
       site_(std::move(site)),
       program_(std::move(program)),
-      book_(site_.name, site_.store_limit),
+      files_(site_.name, site_.store_limit),
       drops_(loop),
       age_timer_(loop),
       hashing_(loop, kFilesGrace),
@@ -100,27 +100,27 @@ void SiteFiles::Body::stage_in(std::vector<Wanted> wanted,
   if (by_owner.empty()) return;
   const std::uint64_t ticket = ++stage_ins_.last_ticket;
   stage_ins_.by_ticket[ticket] = {std::move(answer), by_owner.size()};
-  for (const auto& [owner, paths] : by_owner) book_.want(owner, paths, ticket);
+  for (const auto& [owner, paths] : by_owner) files_.want(owner, paths, ticket);
   wake();
 }
 
 void SiteFiles::Body::let_go(const StageOwner& owner) {
-  book_.let_go(owner);
+  files_.let_go(owner);
   wake();
 }
 
 void SiteFiles::Body::keep_all(bool all) {
-  book_.keep_all(all);
+  files_.keep_all(all);
   wake();
 }
 
 void SiteFiles::Body::forget_there(const std::string& place) {
-  if (const std::string key = wire::key_of_place(relative(place)); !key.empty()) book_.missed(key);
+  if (const std::string key = wire::key_of_place(relative(place)); !key.empty()) files_.missed(key);
 }
 
 std::optional<std::string> SiteFiles::Body::place_of(const StageOwner& owner,
                                                      const std::string& path) const {
-  const auto key = book_.key_of(owner, path);
+  const auto key = files_.key_of(owner, path);
   if (!key) return std::nullopt;
   return there(wire::place_of_key(*key));
 }
@@ -160,8 +160,8 @@ void SiteFiles::Body::drop(const std::vector<std::string>& there) {
 
 SiteFiles::Figures SiteFiles::Body::figures() const {
   Figures figures = figures_;
-  figures.store_files = book_.stored().files;
-  figures.store_bytes = book_.stored().bytes;
+  figures.store_files = files_.stored().files;
+  figures.store_bytes = files_.stored().bytes;
   return figures;
 }
 
@@ -184,7 +184,7 @@ void SiteFiles::Body::turn() {
 
 void SiteFiles::Body::tell() {
   std::map<std::uint64_t, StageInResults> by_ticket;
-  for (FileBook::Decided& one : book_.take_decided())
+  for (StagedFiles::Decided& one : files_.take_decided())
     by_ticket[one.ticket].emplace_back(one.owner, std::move(one.error));
   std::vector<std::function<void()>> answers;
   for (auto& [ticket, staged] : by_ticket) {
@@ -207,7 +207,7 @@ void SiteFiles::Body::finish(const TakeItem& item, std::optional<StageError> res
 void SiteFiles::Body::hash_more() {
   if (hashing_.is_busy) return;
   auto paths =
-      std::make_shared<const std::vector<std::string>>(book_.take_unidentified(kMostHashed));
+      std::make_shared<const std::vector<std::string>>(files_.take_unidentified(kMostHashed));
   if (paths->empty()) return;
   hashing_.is_busy = true;
   auto progress = std::make_shared<HashProgress>(paths->size());
@@ -233,7 +233,7 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
                                       "for {} seconds",
                                       paths[at], kHashLimit.count())};
     }
-    book_.identified(paths[at], answer, clock_.now());
+    files_.identified(paths[at], answer, clock_.now());
   }
   wake();
 }
@@ -255,7 +255,7 @@ void SiteFiles::Body::look_at_ages() {
   age_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;
-    self->book_.drop_unused_since(self->clock_.now() - kOldest);
+    self->files_.drop_unused_since(self->clock_.now() - kOldest);
     self->wake();
     self->look_at_ages();
   });

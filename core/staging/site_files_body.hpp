@@ -4,9 +4,9 @@
 
 #include "loop/call_lane.hpp"
 #include "loop/clock.hpp"
-#include "staging/file_book.hpp"
 #include "staging/file_exchange.hpp"
 #include "staging/site_files.hpp"
+#include "staging/staged_files.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -64,9 +64,9 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   struct Flight {
     std::vector<std::string> book_drops;
     std::vector<std::string> drops;
-    std::vector<FileBook::Question> questions;
-    std::vector<FileBook::Sending> adopts;
-    std::vector<FileBook::Sending> small;
+    std::vector<StagedFiles::Question> questions;
+    std::vector<StagedFiles::Sending> adopts;
+    std::vector<StagedFiles::Sending> small;
     std::vector<TakeItem> takes;
     bool lists{false};
   };
@@ -119,7 +119,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
     bool goes_on{false};
   };
   struct Copies {
-    std::deque<FileBook::Sending> arrived;  // lie in files/incoming
+    std::deque<StagedFiles::Sending> arrived;  // lie in files/incoming
     std::map<std::string, unsigned> tries;
     std::string trouble;  // as it was told last
     bool fetches_next{false};
@@ -141,12 +141,12 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void read_list(const wire::FilesReport& report);
   void read_store_answers(Flight& flight, const ExchangeOutcome& outcome);
   void read_takes(Flight& flight, const ExchangeOutcome& outcome);
-  void stored(const FileBook::Sending& file, const wire::FilesReport::Done& done);
+  void stored(const StagedFiles::Sending& file, const wire::FilesReport::Done& done);
   // site_files_copies.cpp
   void copy();
   bool copy_there();
   bool copy_here();
-  void copied_there(const FileBook::Sending& file, const LargeSent& sent);
+  void copied_there(const StagedFiles::Sending& file, const LargeSent& sent);
   void copied_here(Fetch fetch, const LargeFetched& fetched);
   void copy_failed(const std::string& why);
 
@@ -165,7 +165,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   Site site_;
   PilotProgram program_;
   Clock clock_;
-  FileBook book_;
+  StagedFiles files_;
   StageIns stage_ins_;
   Takes takes_;
   Drops drops_;

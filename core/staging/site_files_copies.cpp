@@ -38,7 +38,7 @@ void SiteFiles::Body::copy() {
 
 bool SiteFiles::Body::copy_there() {
   if (figures_.exchanges == 0) return false;
-  auto file = book_.take_large();
+  auto file = files_.take_large();
   if (!file) return false;
   // Of one that was cut off a part is there already, and what is missing may well have room.
   if (file->state.size > free_bytes_ && !copies_.tries.contains(file->key)) {
@@ -46,14 +46,14 @@ bool SiteFiles::Body::copy_there() {
     full.set_trouble(static_cast<std::uint32_t>(wire::FileTrouble::DiskFull));
     full.set_text(
         fmt::format("{} bytes wanted, {} bytes free there", file->state.size, free_bytes_));
-    book_.no_room(file->key, full_disk(full));
+    files_.no_room(file->key, full_disk(full));
     // What is free now is known after it.
     wants_exchange_ = true;
     wake();
     return false;
   }
   if (!copying_.tools && !renew(copying_.tools)) {
-    book_.not_sent(file->key);
+    files_.not_sent(file->key);
     copy_failed(figures_.trouble);
     return false;
   }
@@ -71,13 +71,13 @@ bool SiteFiles::Body::copy_there() {
   return true;
 }
 
-void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSent& sent) {
+void SiteFiles::Body::copied_there(const StagedFiles::Sending& file, const LargeSent& sent) {
   copying_.is_busy = false;
   wake();
   if (sent.is_changed) {
     copies_.tries.erase(file.key);
     drops_.waiting.push_back(wire::incoming_folder_of_key(file.key));
-    return book_.changed(file);
+    return files_.changed(file);
   }
   if (sent.result) {
     copying_.pause.failures = 0;
@@ -94,15 +94,15 @@ void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSen
                                                                 : wire::FileTrouble::Quota));
     full.set_text(fmt::format("{}: {} bytes wanted, {} bytes were free there", text,
                               file.state.size, free_bytes_));
-    return book_.no_room(file.key, full_disk(full));
+    return files_.no_room(file.key, full_disk(full));
   }
   if (++copies_.tries[file.key] >= kMostTries) {
     copies_.tries.erase(file.key);
-    return book_.refused(file.key, {true, Failure::StageInFailed,
-                                    fmt::format("cannot bring {} to {}, {} times: {}", file.path,
-                                                site_.name, kMostTries, text)});
+    return files_.refused(file.key, {true, Failure::StageInFailed,
+                                     fmt::format("cannot bring {} to {}, {} times: {}", file.path,
+                                                 site_.name, kMostTries, text)});
   }
-  book_.not_sent(file.key);
+  files_.not_sent(file.key);
   copy_failed(text);
 }
 

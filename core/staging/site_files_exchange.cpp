@@ -45,8 +45,8 @@ std::size_t answered(int answers, std::size_t asked) {
 
 SiteFiles::Body::Flight SiteFiles::Body::load() {
   Flight flight;
-  flight.questions = book_.take_questions(kMostQuestions);
-  flight.small = book_.take_small(most_bytes_, kMostFiles);
+  flight.questions = files_.take_questions(kMostQuestions);
+  flight.small = files_.take_small(most_bytes_, kMostFiles);
   flight.adopts.assign(copies_.arrived.begin(), copies_.arrived.end());
   copies_.arrived.clear();
   const auto takes = static_cast<std::ptrdiff_t>(std::min(takes_.waiting.size(), kMostFiles));
@@ -54,7 +54,7 @@ SiteFiles::Body::Flight SiteFiles::Body::load() {
   takes_.waiting.erase(takes_.waiting.begin(), takes_.waiting.begin() + takes);
   flight.lists = !listing_.is_complete;
   // Last: room for what is sent may have been made by dropping.
-  flight.book_drops = book_.take_drops();
+  flight.book_drops = files_.take_drops();
   flight.drops = std::exchange(drops_.waiting, {});
   return flight;
 }
@@ -72,7 +72,7 @@ bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
     const auto self = weak.lock();
     if (error || !self) return;
     self->drops_.wait_for_company = false;
-    if (self->drops_.waiting.empty() && !self->book_.has_drops()) return;
+    if (self->drops_.waiting.empty() && !self->files_.has_drops()) return;
     self->wants_exchange_ = true;
     self->wake();
   });
@@ -85,13 +85,13 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
   for (const auto* drops : {&flight.book_drops, &flight.drops}) {
     for (const std::string& path : *drops) order.add_drop(path);
   }
-  for (const FileBook::Question& question : flight.questions) {
+  for (const StagedFiles::Question& question : flight.questions) {
     wire::FilesOrder::Known* have = order.add_have();
     have->set_key(question.key);
     have->set_size(question.size);
     have->set_executable(question.executable);
   }
-  for (const FileBook::Sending& file : flight.adopts) {
+  for (const StagedFiles::Sending& file : flight.adopts) {
     wire::FilesOrder::Known* adopt = order.add_adopt();
     adopt->set_key(file.key);
     adopt->set_size(file.state.size);
@@ -105,7 +105,7 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
     order.set_list_most(kMostListed);
     order.set_list_after(listing_.after);
   }
-  order.set_largest_taken(FileBook::kLarge - 1);
+  order.set_largest_taken(StagedFiles::kLarge - 1);
   order.set_most_bytes(most_bytes_);
   order.set_limit_ms(static_cast<std::uint64_t>(kWorkLimit.count()));
   plan.small = flight.small;
@@ -113,17 +113,17 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
 }
 
 void SiteFiles::Body::unload(Flight flight) {
-  book_.not_dropped(std::move(flight.book_drops));
+  files_.not_dropped(std::move(flight.book_drops));
   drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
-  for (const auto& question : flight.questions) book_.not_told(question.key);
-  for (const auto& file : flight.small) book_.not_sent(file.key);
+  for (const auto& question : flight.questions) files_.not_told(question.key);
+  for (const auto& file : flight.small) files_.not_sent(file.key);
   put_back(copies_.arrived, flight.adopts, 0);
   put_back(takes_.waiting, flight.takes, 0);
 }
 
 void SiteFiles::Body::exchange() {
   if (exchanging_.is_busy || exchanging_.pause.is_on) return;
-  book_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
+  files_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
   Flight flight = load();
   if (!is_worth_an_exchange(flight)) return unload(std::move(flight));
   exchanging_.is_busy = true;
@@ -182,7 +182,7 @@ void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
   flight.drops.erase(flight.drops.begin(),
                      flight.drops.begin() +
                          static_cast<std::ptrdiff_t>(dropped > of_book ? dropped - of_book : 0));
-  book_.not_dropped(std::move(flight.book_drops));
+  files_.not_dropped(std::move(flight.book_drops));
   drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   read_store_answers(flight, outcome);
   read_takes(flight, outcome);
@@ -192,13 +192,13 @@ void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
 void SiteFiles::Body::read_list(const wire::FilesReport& report) {
   for (const auto& entry : report.entries()) {
     if (!wire::is_store_key(entry.key())) continue;
-    book_.listed(entry.key(), entry.size(), entry.executable(),
-                 clock_.now() - std::chrono::seconds(entry.unused_s()));
+    files_.listed(entry.key(), entry.size(), entry.executable(),
+                  clock_.now() - std::chrono::seconds(entry.unused_s()));
     listing_.after = entry.key();
   }
   listing_.is_complete = report.list_ended() || report.entries().empty();
   listing_.goes_on = !listing_.is_complete;
-  if (listing_.is_complete) book_.list_is_complete();
+  if (listing_.is_complete) files_.list_is_complete();
 }
 
 void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& outcome) {
@@ -207,55 +207,56 @@ void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& 
   for (std::size_t at = 0; at < flight.questions.size(); ++at) {
     const std::string& key = flight.questions[at].key;
     if (at >= told) {
-      book_.not_told(key);
+      files_.not_told(key);
       continue;
     }
     const auto& done = report.have(static_cast<int>(at));
     const FileTrouble trouble = trouble_of(done);
     if (trouble == FileTrouble::None || trouble == FileTrouble::Absent) {
-      book_.told(key, trouble == FileTrouble::None, clock_.now());
+      files_.told(key, trouble == FileTrouble::None, clock_.now());
     } else {
-      book_.refused(key,
-                    {true, Failure::StageInFailed,
-                     fmt::format("the store of {} is of no use: {}", site_.name, done.text())});
+      files_.refused(key,
+                     {true, Failure::StageInFailed,
+                      fmt::format("the store of {} is of no use: {}", site_.name, done.text())});
     }
   }
   const std::size_t adopted = answered(report.adopt_size(), flight.adopts.size());
   for (std::size_t at = 0; at < adopted; ++at)
     stored(flight.adopts[at], report.adopt(static_cast<int>(at)));
   put_back(copies_.arrived, flight.adopts, adopted);
-  for (const std::size_t at : outcome.changed) book_.changed(flight.small[at]);
+  for (const std::size_t at : outcome.changed) files_.changed(flight.small[at]);
   const std::size_t put = answered(report.put_size(), outcome.put.size());
   for (std::size_t at = 0; at < outcome.put.size(); ++at) {
-    const FileBook::Sending& file = flight.small[outcome.put[at]];
+    const StagedFiles::Sending& file = flight.small[outcome.put[at]];
     if (at < put) {
       stored(file, report.put(static_cast<int>(at)));
     } else {
-      book_.not_sent(file.key);
+      files_.not_sent(file.key);
     }
   }
 }
 
-void SiteFiles::Body::stored(const FileBook::Sending& file, const wire::FilesReport::Done& done) {
+void SiteFiles::Body::stored(const StagedFiles::Sending& file,
+                             const wire::FilesReport::Done& done) {
   switch (trouble_of(done)) {
     case FileTrouble::None:
       figures_.bytes_sent += file.state.size;
       ++figures_.files_sent;
       copies_.tries.erase(file.key);
-      return book_.sent(file.key, clock_.now());
+      return files_.sent(file.key, clock_.now());
     case FileTrouble::Absent:
       // What was put aside is gone: once more.
-      return book_.not_sent(file.key);
+      return files_.not_sent(file.key);
     case FileTrouble::DiskFull:
     case FileTrouble::Quota:
-      return book_.no_room(file.key, full_disk(done));
+      return files_.no_room(file.key, full_disk(done));
     case FileTrouble::Refused:
     case FileTrouble::Other:
       break;
   }
-  book_.refused(file.key,
-                {true, Failure::StageInFailed,
-                 fmt::format("cannot bring {} to {}: {}", file.path, site_.name, done.text())});
+  files_.refused(file.key,
+                 {true, Failure::StageInFailed,
+                  fmt::format("cannot bring {} to {}: {}", file.path, site_.name, done.text())});
 }
 
 void SiteFiles::Body::read_takes(Flight& flight, const ExchangeOutcome& outcome) {

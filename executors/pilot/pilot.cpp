@@ -185,9 +185,9 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
             now_),
       results_(self_, workspace_.pack, link_) {
   take_signals(keeper_signal);
-  if (Rehearsal::is_asked_for(file.workspace)) {
+  if (FakeRunner::is_asked_for(file.workspace)) {
     log_line("only rehearses: no task is run, all are said to have succeeded");
-    rehearsal_.emplace([this](const AttemptId& id, wire::Result result) {
+    fake_runner_.emplace([this](const AttemptId& id, wire::Result result) {
       task_ended(id, std::move(result), false, {}, {});
     });
   }
@@ -273,7 +273,7 @@ int Pilot::run() {
     say_workspace();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
-    for (const auto& next : {runner_.next(), rehearsal_ ? rehearsal_->next() : std::nullopt,
+    for (const auto& next : {runner_.next(), fake_runner_ ? fake_runner_->next() : std::nullopt,
                              link_.next(), workspace_.pack.next(), workspace_.watch.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
@@ -285,7 +285,7 @@ int Pilot::run() {
     now_ = clock_now();
     if (until) woke_late(woke - std::max(*until, asleep));
     runner_.tick(now_);
-    if (rehearsal_) rehearsal_->tick(now_);
+    if (fake_runner_) fake_runner_->tick(now_);
     workspace_.watch.tick(now_);
   }
   workspace_.pack.finish();
@@ -340,8 +340,8 @@ void Pilot::perform(Action& action) {
       pilot.added();
     }
     void operator()(const Stop& a) const {
-      if (pilot.rehearsal_)
-        return pilot.rehearsal_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
+      if (pilot.fake_runner_)
+        return pilot.fake_runner_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
       pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
     }
     void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }
@@ -377,7 +377,7 @@ void Pilot::launch(const Launch& action) {
   HeldLease lease = leases_.take(action.id);
   if (lease.follow) followers_.follow(action.id, 0, 0);
   const bool is_served =
-      (lease.start->has_service() || !lease.start->container().empty()) && !rehearsal_;
+      (lease.start->has_service() || !lease.start->container().empty()) && !fake_runner_;
   if (is_served) {
     starts_.unbegun.insert(action.id);
   } else {
@@ -392,7 +392,7 @@ void Pilot::launch(const Launch& action) {
     task_ended(action.id, std::move(result), false, {}, {});
     return;
   }
-  if (rehearsal_) return rehearsal_->launch(action.id, *lease.start, now_);
+  if (fake_runner_) return fake_runner_->launch(action.id, *lease.start, now_);
   wire::Start start = *lease.start;
   // Of neighbours that came together it may be any.
   start.set_shown_index(start.shown_index() + action.id.index - start.attempt().index());

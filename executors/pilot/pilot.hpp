@@ -4,6 +4,7 @@
 
 #include "pilot/base/helper.hpp"
 #include "pilot/base/remove_tree.hpp"
+#include "pilot/fake_runner.hpp"
 #include "pilot/held_leases.hpp"
 #include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
@@ -14,7 +15,6 @@
 #include "pilot/processes/gpu_sharing.hpp"
 #include "pilot/processes/gpu_watch.hpp"
 #include "pilot/processes/task_processes.hpp"
-#include "pilot/rehearsal.hpp"
 #include "pilot/results.hpp"
 #include "pilot/tasks/followers.hpp"
 #include "pilot/tasks/pack_file.hpp"
@@ -116,7 +116,7 @@ class Pilot {
   Workspace workspace_;
   Publisher publisher_;
   Runner runner_;
-  std::optional<Rehearsal> rehearsal_;  // instead of it
+  std::optional<FakeRunner> fake_runner_;  // instead of it
   Followers followers_;
   Decide decide_;
   EngineLink link_;

@@ -54,11 +54,11 @@ struct SubmissionMakerTest : testing::Test {
 
   /// The outputs that the client is told of.
   std::vector<RenderedOutput> make() {
-    ToolShelf shelf({folder_.string()}, [this](const std::string&, const std::string&) {
+    ToolRegistry registry({folder_.string()}, [this](const std::string&, const std::string&) {
       return Result<std::shared_ptr<Tool>>(std::make_shared<Solver>(folder_ / "solver"));
     });
     const SubmitRequest request;
-    SubmissionMaker maker(shelf, {&half_}, request, 022, estimates_);
+    SubmissionMaker maker(registry, {&half_}, request, 022, estimates_);
     auto outputs = maker.add(task_, {{"/data/a.wav", InputFile{.path = "/data/a.wav"}}});
     made_ = maker.take();
     start_ = start_from_bytes(made_.recipes.at(0).bytes);

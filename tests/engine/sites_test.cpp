@@ -2,7 +2,7 @@
 // keeps none of it.
 #include "engine_test.hpp"
 
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 namespace hpcbatch {
 namespace {
@@ -31,7 +31,7 @@ class SitesTest : public EngineTest {
     return engine_->sites().sites()[site].shapes[0];
   }
   std::optional<Duration> expected_at(std::size_t site) const {
-    return SiteOutlook(engine_->sites(), now_)
+    return SiteForecast(engine_->sites(), now_)
         .expected_wait(engine_->sites().sites()[site], shape_at(site));
   }
 };

@@ -2,7 +2,7 @@
 // waits before it; each for as long as it has held.
 #include "engine_test.hpp"
 
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 namespace hpcbatch {
 namespace {
@@ -30,12 +30,12 @@ class StartBoundTest : public EngineTest {
   }
   const ShapeState& shape() const { return engine_->sites().sites()[0].shapes[0]; }
   std::optional<StartBound> next() const {
-    return SiteOutlook(engine_->sites(), now_).next_start(shape());
+    return SiteForecast(engine_->sites(), now_).next_start(shape());
   }
   std::optional<StartBound> of_queued() const {
     for (const auto& [id, entry] : engine_->sites().allocations())
       if (entry.facts.state == AllocationState::Queued)
-        return SiteOutlook(engine_->sites(), now_).start_bound(entry);
+        return SiteForecast(engine_->sites(), now_).start_bound(entry);
     return std::nullopt;
   }
 };

@@ -1,7 +1,7 @@
 // Pilots that cannot write to their workspace: nothing starts there, and what has ended waits.
 #include "engine_test.hpp"
 
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 
 namespace hpcbatch {
 namespace {
@@ -62,7 +62,7 @@ TEST_F(WorkspaceTroubleTest, OneOfManyThatCannotWriteDoesNotCloseItsSite) {
   is_in_trouble();
   const auto is_closed = [&] { return engine_->sites().sites()[0].workspace_in_trouble(); };
   EXPECT_FALSE(is_closed());
-  EXPECT_TRUE(SiteOutlook(engine_->sites(), now_).outlets()[0].open);
+  EXPECT_TRUE(SiteForecast(engine_->sites(), now_).outlets()[0].open);
   happens(WorkspaceSeen{pilot("B0"), kWhy, {}});
   EXPECT_TRUE(is_closed()) << "most of them";
   happens(WorkspaceSeen{pilot("A0"), "", {}});

@@ -1,7 +1,7 @@
 // The configuration, and a site put into one that people have written.
 #include "documents/configuration.hpp"
 #include "documents/add_site.hpp"
-#include "documents/entry_words.hpp"
+#include "documents/yaml_scalars.hpp"
 #include "fuzz/harness.hpp"
 
 HPCBATCH_HARNESS(configuration, bytes) {

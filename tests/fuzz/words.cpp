@@ -1,6 +1,6 @@
 // Small words that people and programs write: times, sizes, ranges, GPUs, binds.
 #include "fuzz/harness.hpp"
-#include "hardware/gpu_words.hpp"
+#include "hardware/gpu_counts.hpp"
 #include "model/container.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"

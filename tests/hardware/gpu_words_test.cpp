@@ -1,4 +1,4 @@
-#include "hardware/gpu_words.hpp"
+#include "hardware/gpu_counts.hpp"
 
 #include <gtest/gtest.h>
 

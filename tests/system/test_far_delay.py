@@ -69,7 +69,7 @@ def test_the_line_is_half_open_for_a_while(distant):
             all_end(site, arrays[way], 200)
 
 
-class Rehearsal(FarSite):
+class FakeRunner(FarSite):
     """Its pilots run nothing: a task `sleep` takes its time and no more."""
 
     def configure(self, text):
@@ -89,7 +89,7 @@ class Rehearsal(FarSite):
 @pytest.mark.parametrize("way", ["relay", "direct"])
 def test_a_distant_pilots_slots_are_busy(distant, way):
     count, takes = 20_000, 0.05
-    with site_of(distant, way, MANY, Rehearsal) as site:
+    with site_of(distant, way, MANY, FakeRunner) as site:
         array = site.submit("--array", f"1-{count}", "--", "sleep", str(takes))
         assert site.wait(array, timeout=120) == 0
         starts, ends = site.noted("attempt-started"), site.noted("attempt-ended")

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/read/read_request.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <map>
 #include <string>

@@ -106,8 +106,8 @@ wire::Start command_start(const TaskRequest& task, const SubmitRequest& request)
 }
 
 /// Files beside the tool's own that its command names: where that folder is not seen they go along.
-void add_own_files(ToolShelf& shelf, const std::string& name, wire::Start& start) {
-  const auto tool = shelf.find(name);
+void add_own_files(ToolRegistry& registry, const std::string& name, wire::Start& start) {
+  const auto tool = registry.find(name);
   if (!tool) return;
   const std::string folder = (*tool)->directory + "/";
   std::vector<std::string> arguments(start.argv().begin(), start.argv().end());
@@ -147,13 +147,13 @@ std::string directory_of(const TaskRequest& task) {
 }
 
 /// Throws BadRequest.
-OfTool tool_start(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
+OfTool tool_start(ToolRegistry& registry, TaskRequest& task, const SubmitRequest& request,
                   const std::map<std::string, InputFile>& files, const Rendering* made) {
   wire::Start start = plain_start(task, request);
   const bool is_published = task.outputs_stay_in.empty();
   const std::string directory = made ? made->directory : directory_of(task);
   if (is_published) start.set_directory_token(directory);
-  auto rendered = made ? made->task : shelf.prepare(call_of(task, files), directory);
+  auto rendered = made ? made->task : registry.prepare(call_of(task, files), directory);
   if (!rendered) throw BadRequest(rendered.error().text);
   start.mutable_argv()->Assign(rendered->task.argv.begin(), rendered->task.argv.end());
   std::map<std::string, std::string> variables = task.env;
@@ -172,13 +172,13 @@ OfTool tool_start(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& requ
     rendered->service->on_devices = task.array.needs.amounts.gpus() > Amount{};
     set_service(start, *rendered->service);
   }
-  add_own_files(shelf, task.tool, start);
+  add_own_files(registry, task.tool, start);
   return {std::move(start), std::move(rendered->outputs)};
 }
 
 }  // namespace
 
-std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRequest& task,
+std::optional<RenderingAsked> rendering_elsewhere(ToolRegistry& tools, const TaskRequest& task,
                                                   std::size_t place,
                                                   const std::map<std::string, InputFile>& files) {
   if (task.tool.empty() || !tools.blocking(task.tool)) return std::nullopt;
@@ -187,7 +187,7 @@ std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRe
   return RenderingAsked{place, std::move(*preparation)};
 }
 
-SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites,
+SubmissionMaker::SubmissionMaker(ToolRegistry& tools, std::vector<const Site*> sites,
                                  const SubmitRequest& request, std::uint32_t umask,
                                  const records::Estimates& estimates)
     : tools_(tools),

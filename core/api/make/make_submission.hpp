@@ -5,7 +5,7 @@
 #include "model/site.hpp"
 #include "records/estimate.hpp"
 #include "runtime/client_requests.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct RenderingAsked {
   std::size_t place;
   Preparation preparation;
 };
-std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRequest& task,
+std::optional<RenderingAsked> rendering_elsewhere(ToolRegistry& tools, const TaskRequest& task,
                                                   std::size_t place,
                                                   const std::map<std::string, InputFile>& files);
 
@@ -39,7 +39,7 @@ class SubmissionMaker {
  public:
   /// `request`: what holds for all of its tasks; outlives this, as the tools and estimates do.
   /// `umask`: for tasks whose client names none.
-  SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites, const SubmitRequest& request,
+  SubmissionMaker(ToolRegistry& tools, std::vector<const Site*> sites, const SubmitRequest& request,
                   std::uint32_t umask, const records::Estimates& estimates);
   void expect(std::size_t tasks);
   /// `files`: what the tool's inputs look like, by path; `rendered`: where it was made elsewhere.
@@ -51,7 +51,7 @@ class SubmissionMaker {
  private:
   void estimate(const TaskRequest& task, const wire::Start& start, Needs& needs);
 
-  ToolShelf& tools_;
+  ToolRegistry& tools_;
   std::vector<const Site*> sites_;
   const SubmitRequest& request_;
   std::uint32_t umask_;

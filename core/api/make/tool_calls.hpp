@@ -4,7 +4,7 @@
 #include "api/make/make_submission.hpp"
 #include "loop/asio.hpp"
 #include "loop/lane.hpp"
-#include "tools/tool_shelf.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,9 +1,9 @@
 #include "api/read/read_gpus.hpp"
 
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "documents/spelling.hpp"
-#include "hardware/gpu_words.hpp"
+#include "hardware/gpu_counts.hpp"
 
 #include <fmt/format.h>
 

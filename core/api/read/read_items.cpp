@@ -1,6 +1,6 @@
 #include "api/read/read_items.hpp"
 
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "documents/plain_numbers.hpp"
 
 #include <fmt/format.h>

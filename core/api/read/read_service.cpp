@@ -1,6 +1,6 @@
 #include "api/read/read_service.hpp"
 
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 
 #include <chrono>
 #include <cstdint>

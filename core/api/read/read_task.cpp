@@ -1,7 +1,7 @@
 #include "api/read/read_task.hpp"
 
 #include "api/read/bad_request.hpp"
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/named_files.hpp"
 #include "api/read/own_paths.hpp"
 #include "api/read/places_meant.hpp"

@@ -1,6 +1,6 @@
 #include "api/read/selections.hpp"
 
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 
 #include <fmt/format.h>
 

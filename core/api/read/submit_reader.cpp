@@ -1,6 +1,6 @@
 #include "api/read/submit_reader.hpp"
 
-#include "api/read/json_words.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/own_paths.hpp"
 #include "api/read/selections.hpp"
 

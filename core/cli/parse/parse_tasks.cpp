@@ -1,6 +1,6 @@
 // The verbs that name tasks by their ids.
 #include "cli/parse/flags.hpp"
-#include "cli/parse/gpu_words.hpp"
+#include "cli/parse/gpu_options.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"

@@ -1,6 +1,6 @@
 // The verbs that hand in work, and the needs that they share.
 #include "cli/parse/flags.hpp"
-#include "cli/parse/gpu_words.hpp"
+#include "cli/parse/gpu_options.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
 #include "documents/spelling.hpp"

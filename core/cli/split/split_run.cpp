@@ -227,16 +227,18 @@ class SplitRun {
                                          std::to_string(kMostParts) +
                                          " that one split may have: put more files into each");
     const bool is_merged = !plan_.merge.empty() || !plan_.tool.merge.empty();
-    split::Board board(std::move(parts), is_merged ? options_.merge_at_once : 0);
+    split::SplitPlanner planner(std::move(parts), is_merged ? options_.merge_at_once : 0);
     for (;;) {
-      for (const split::Board::Action& action : board.decide()) {
-        if (const auto* over = std::get_if<split::Board::Over>(&action))
-          return end(*over, board, is_merged);
-        if (const auto* run = std::get_if<split::Board::RunParts>(&action)) begin(run->parts);
-        if (const auto* run = std::get_if<split::Board::RunMerges>(&action)) begin(run->merges);
+      for (const split::SplitPlanner::Action& action : planner.decide()) {
+        if (const auto* over = std::get_if<split::SplitPlanner::Over>(&action))
+          return end(*over, planner, is_merged);
+        if (const auto* run = std::get_if<split::SplitPlanner::RunParts>(&action))
+          begin(run->parts);
+        if (const auto* run = std::get_if<split::SplitPlanner::RunMerges>(&action))
+          begin(run->merges);
       }
-      show(board.counts());
-      for (const Ended& one : wait_for_some()) take(one, board);
+      show(planner.counts());
+      for (const Ended& one : wait_for_some()) take(one, planner);
     }
   }
 
@@ -258,23 +260,23 @@ class SplitRun {
     for (std::size_t i = 0; i < things.size(); ++i) ids_[ids.at(i)] = things[i].name;
   }
 
-  void take(const Ended& one, split::Board& board) {
+  void take(const Ended& one, split::SplitPlanner& planner) {
     const bool is_done = text_at(one.task, "state") == "done";
     const split::PartEnd end = is_done ? split::PartEnd::Done
                                : is_too_large(text_at(one.task, "failure"))
                                    ? split::PartEnd::TooLarge
                                    : split::PartEnd::Failed;
     if (!is_done) failed_[one.name] = one.task;
-    const std::size_t halved = board.counts().halved;
-    board.ended(one.name, end);
-    if (board.counts().halved == halved) return;
+    const std::size_t halved = planner.counts().halved;
+    planner.ended(one.name, end);
+    if (planner.counts().halved == halved) return;
     status_.clear();
     std::fputs(
         ("hpcbatch: part " + one.name + " " + reason_of(one.task) + "; it is cut in two\n").c_str(),
         stderr);
   }
 
-  void show(const split::Board::Counts& counts) {
+  void show(const split::SplitPlanner::Counts& counts) {
     std::string text =
         std::to_string(counts.done) + " of " + std::to_string(counts.parts) + " parts done";
     if (counts.failed != 0) text += ", " + std::to_string(counts.failed) + " failed";
@@ -284,9 +286,10 @@ class SplitRun {
     status_.show(text);
   }
 
-  int end(const split::Board::Over& over, const split::Board& board, bool is_merged) {
+  int end(const split::SplitPlanner::Over& over, const split::SplitPlanner& planner,
+          bool is_merged) {
     status_.clear();
-    const split::Board::Counts& counts = board.counts();
+    const split::SplitPlanner::Counts& counts = planner.counts();
     if (options_.json) {
       json::object object{{"result", is_merged ? plan_.result : plan_.folder},
                           {"parts", counts.parts},

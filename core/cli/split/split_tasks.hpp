@@ -1,7 +1,7 @@
 // The tasks of a data set's parts and of the merges of their results.
 #pragma once
 
-#include "split/board.hpp"
+#include "split/split_planner.hpp"
 
 #include <boost/json/object.hpp>
 

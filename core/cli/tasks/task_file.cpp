@@ -8,7 +8,7 @@
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
-#include "hardware/gpu_words.hpp"
+#include "hardware/gpu_counts.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 

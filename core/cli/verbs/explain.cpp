@@ -39,7 +39,7 @@ std::string last_lines(const std::string& text, std::size_t lines) {
 }
 
 /// What a task wrote last to one of its streams; nothing where that cannot be told.
-std::string last_words(EngineClient& client, const std::string& task, const std::string& stream) {
+std::string output_tail(EngineClient& client, const std::string& task, const std::string& stream) {
   const Answer answer = client.http().request(
       "GET", "/v1/tasks/" + task + "/log?stream=" + stream + "&tail=" + kQuoted, {},
       EngineClient::kAnswerTime);
@@ -49,9 +49,9 @@ std::string last_words(EngineClient& client, const std::string& task, const std:
   return last_lines(text, kLinesQuoted);
 }
 
-void print_last_words(EngineClient& client, const std::string& task) {
+void print_output_tail(EngineClient& client, const std::string& task) {
   for (const char* stream : {"stderr", "stdout"}) {
-    const std::string words = last_words(client, task, stream);
+    const std::string words = output_tail(client, task, stream);
     if (words.empty()) continue;
     print("  " + task + " last printed:\n");
     for (std::size_t at = 0; at < words.size();) {
@@ -77,12 +77,12 @@ void print_explanation(EngineClient& client, const json::object& why) {
   // What a task says itself tells most.
   const json::array* failures = array_at(why, "failures");
   if (failures == nullptr || failures->empty()) {
-    if (text_at(why, "state") == "failed") print_last_words(client, text_at(why, "id"));
+    if (text_at(why, "state") == "failed") print_output_tail(client, text_at(why, "id"));
     return;
   }
   for (std::size_t i = 0; i < std::min(failures->size(), kWaysQuoted); ++i) {
     if (failures->at(i).is_object())
-      print_last_words(client, text_at(failures->at(i).get_object(), "first"));
+      print_output_tail(client, text_at(failures->at(i).get_object(), "first"));
   }
 }
 

@@ -1,6 +1,6 @@
 // What a trusted list of batch jobs means for our allocations.  Classes of states and ends:
 // reliability tables of the batch systems (SLURM job_state_codes, job_reason_codes).
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
@@ -82,8 +82,8 @@ bool is_live(BatchState state) {
 }  // namespace
 
 /// Whether more of the shape are asked for at once after this end of one.
-void SiteBook::pause_after(ShapeState& shape, const AllocationEntry& entry, EndCause cause,
-                           const std::string& text, const std::string& words, Time now) {
+void SiteTable::pause_after(ShapeState& shape, const AllocationEntry& entry, EndCause cause,
+                            const std::string& text, const std::string& words, Time now) {
   const bool never_registered = entry.facts.pilots_seen == 0;
   if (cause == EndCause::LaunchFailed) {
     back_off(shape, 10min, 24h,
@@ -112,8 +112,8 @@ void SiteBook::pause_after(ShapeState& shape, const AllocationEntry& entry, EndC
   }
 }
 
-AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std::string& reason,
-                              Time now) {
+AllocationOver SiteTable::over(AllocationEntry& entry, EndCause cause, const std::string& reason,
+                               Time now) {
   Allocation& facts = entry.facts;
   // SLURM 22.05 says JobLaunchFailure as well of a batch script that was killed.
   if (cause == EndCause::LaunchFailed && facts.pilots_seen > 0) cause = EndCause::Failed;
@@ -126,10 +126,10 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
                                  reason.empty() ? "" : " (" + reason + ")");
   const bool never_registered = facts.pilots_seen == 0;
   // Of one that was there its own file says more than the batch system's word for a bad end.
-  const bool has_words = !entry.last_words.empty() &&
+  const bool has_words = !entry.output_tail.empty() &&
                          (never_registered || (!is_orderly(cause) && !facts.cancel_asked));
   const std::string words =
-      has_words ? "; its output ends with: " + entry.last_words : std::string();
+      has_words ? "; its output ends with: " + entry.output_tail : std::string();
   facts.state = AllocationState::Ended;
   facts.cause = cause;
   facts.ended = now;
@@ -139,8 +139,8 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
   return {facts.id, meaning.failure, meaning.unexplained, text + words};
 }
 
-std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const BatchJob& job,
-                                               Time now) {
+std::optional<AllocationOver> SiteTable::follow(AllocationEntry& entry, const BatchJob& job,
+                                                Time now) {
   Allocation& facts = entry.facts;
   entry.absent_polls = 0;
   if (!job.number.empty()) facts.number = job.number;
@@ -191,8 +191,8 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   return std::nullopt;
 }
 
-std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const SitePolled& event,
-                                               Time now) {
+std::optional<AllocationOver> SiteTable::absent(AllocationEntry& entry, const SitePolled& event,
+                                                Time now) {
   const Time submitted = std::max(entry.asked_at, entry.may_arrive_until);
   const bool is_too_old = event.asked <= std::max(submitted, entry.alive_at);
   if (entry.facts.state == AllocationState::Submitting || is_too_old) return std::nullopt;
@@ -236,16 +236,16 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::vector<AllocationOver> SiteBook::polled(const SitePolled& event,
-                                             const std::set<AllocationId>& alive, Time now) {
+std::vector<AllocationOver> SiteTable::polled(const SitePolled& event,
+                                              const std::set<AllocationId>& alive, Time now) {
   SiteState& state = state_of(event.site);
   state.poll_in_flight = false;
   state.failed_polls = 0;
   state.trouble.clear();
   state.trouble_since.reset();
 
-  for (const auto& [name, words] : event.last_words) {
-    if (AllocationEntry* found = entry(AllocationId{name})) found->last_words = words;
+  for (const auto& [name, words] : event.output_tail) {
+    if (AllocationEntry* found = entry(AllocationId{name})) found->output_tail = words;
   }
   std::vector<AllocationOver> ended;
   std::set<std::string> shown;

@@ -1,6 +1,6 @@
 #include "engine/sites/keeps.hpp"
 
-#include "engine/sites/site_outlook.hpp"
+#include "engine/sites/site_forecast.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -26,10 +26,10 @@ bool still_waits(const AllocationEntry& entry) {
 }
 
 /// Of a kept shape those that have pilots.
-std::vector<const AllocationEntry*> present(const SiteBook& book, const std::string& site,
+std::vector<const AllocationEntry*> present(const SiteTable& table, const std::string& site,
                                             const std::string& shape) {
   std::vector<const AllocationEntry*> found;
-  for (const auto& [id, entry] : book.allocations()) {
+  for (const auto& [id, entry] : table.allocations()) {
     if (entry.facts.site == site && entry.facts.shape == shape && has_pilots(entry))
       found.push_back(&entry);
   }
@@ -42,7 +42,7 @@ std::optional<std::string> Keeps::find(const KeepAsked& event, SiteState*& its_s
                                        ShapeState*& its_shape) {
   std::size_t found = 0;
   std::vector<std::string> known;
-  for (SiteState& site : book_.sites_) {
+  for (SiteState& site : table_.sites_) {
     for (ShapeState& shape : site.shapes) {
       if (!shape.shape.made_for.empty()) continue;
       known.push_back(site.site.name + "/" + shape.shape.name);
@@ -90,13 +90,13 @@ std::optional<std::string> Keeps::ask(const KeepAsked& event, Time now) {
   keep.until = event.until;
   shape->keep = keep;
   shape->keep_counted = shape->keep_saved = now;
-  book_.actions_.push_back(SaveKeep{keep});
+  table_.actions_.push_back(SaveKeep{keep});
   return std::nullopt;
 }
 
 void Keeps::restore(const std::vector<Keep>& keeps, Time now) {
   for (const Keep& keep : keeps) {
-    for (SiteState& site : book_.sites_) {
+    for (SiteState& site : table_.sites_) {
       for (ShapeState& shape : site.shapes) {
         if (site.site.name != keep.site || shape.shape.name != keep.shape) continue;
         shape.keep = keep;
@@ -107,14 +107,14 @@ void Keeps::restore(const std::vector<Keep>& keeps, Time now) {
 }
 
 void Keeps::end(SiteState& site, ShapeState& shape) {
-  book_.actions_.push_back(
+  table_.actions_.push_back(
       SaveKeep{{.site = site.site.name, .shape = shape.shape.name, .allocations = 0}});
   shape.keep.reset();
   shape.was_kept = true;
 }
 
 void Keeps::end_all() {
-  for (SiteState& site : book_.sites_) {
+  for (SiteState& site : table_.sites_) {
     for (ShapeState& shape : site.shapes)
       if (shape.keep) end(site, shape);
   }
@@ -125,25 +125,25 @@ void Keeps::count(SiteState& site, ShapeState& shape, Time now) {
   const Duration time = std::min(now, keep.until) - std::min(shape.keep_counted, keep.until);
   shape.keep_counted = now;
   const auto there =
-      static_cast<std::int64_t>(present(book_, site.site.name, shape.shape.name).size());
+      static_cast<std::int64_t>(present(table_, site.site.name, shape.shape.name).size());
   const std::int64_t more = there - static_cast<std::int64_t>(keep.allocations);
   keep.missing += std::max<std::int64_t>(0, -more) * time;
   keep.beyond += std::max<std::int64_t>(0, more) * time;
   if (more != shape.keep_more || now - shape.keep_saved >= kSavedEvery) {
-    book_.actions_.push_back(SaveKeep{keep});
+    table_.actions_.push_back(SaveKeep{keep});
     shape.keep_saved = now;
   }
   shape.keep_more = more;
 }
 
 bool Keeps::is_of_concern() const {
-  return keeps_any(book_) || book_.any_told_to_stay_;
+  return keeps_any(table_) || table_.any_told_to_stay_;
 }
 
 std::vector<AllocationId> Keeps::left_queued() const {
   std::vector<AllocationId> left;
-  for (const auto& [id, entry] : book_.allocations_) {
-    const ShapeState* shape = book_.shape_state(entry.facts);
+  for (const auto& [id, entry] : table_.allocations_) {
+    const ShapeState* shape = table_.shape_state(entry.facts);
     if (still_waits(entry) && shape && shape->was_kept && !shape->keep) left.push_back(id);
   }
   return left;
@@ -151,10 +151,10 @@ std::vector<AllocationId> Keeps::left_queued() const {
 
 std::vector<AllocationId> Keeps::unused(Duration without_work) const {
   std::vector<AllocationId> unused;
-  for (const auto& [id, entry] : book_.allocations_) {
-    const ShapeState* shape = book_.shape_state(entry.facts);
+  for (const auto& [id, entry] : table_.allocations_) {
+    const ShapeState* shape = table_.shape_state(entry.facts);
     if (!still_waits(entry) || !shape || shape->keep) continue;
-    const Duration idle = book_.site(entry.facts.site)->site.idle_after;
+    const Duration idle = table_.site(entry.facts.site)->site.idle_after;
     if (without_work >= std::max(kPlaceHeld, idle)) unused.push_back(id);
   }
   return unused;
@@ -162,7 +162,7 @@ std::vector<AllocationId> Keeps::unused(Duration without_work) const {
 
 bool Keeps::on_time(Time now) {
   bool any_ended = false;
-  for (SiteState& site : book_.sites_) {
+  for (SiteState& site : table_.sites_) {
     for (ShapeState& shape : site.shapes) {
       if (!shape.keep) continue;
       count(site, shape, now);
@@ -174,15 +174,15 @@ bool Keeps::on_time(Time now) {
   return any_ended;
 }
 
-std::map<AllocationId, Time> staying(const SiteBook& book, Time now) {
+std::map<AllocationId, Time> staying(const SiteTable& table, Time now) {
   std::map<AllocationId, Time> stay;
-  const SiteOutlook outlook(book, now);
-  for (const SiteState& site : book.sites()) {
+  const SiteForecast forecast(table, now);
+  for (const SiteState& site : table.sites()) {
     for (const ShapeState& shape : site.shapes) {
       if (!shape.keep) continue;
-      auto there = present(book, site.site.name, shape.shape.name);
+      auto there = present(table, site.site.name, shape.shape.name);
       std::sort(there.begin(), there.end(), [&](const auto* one, const auto* other) {
-        return outlook.left(*one) > outlook.left(*other);
+        return forecast.left(*one) > forecast.left(*other);
       });
       there.resize(std::min<std::size_t>(there.size(), shape.keep->allocations));
       for (const AllocationEntry* entry : there) stay[entry->facts.id] = shape.keep->until;
@@ -191,8 +191,8 @@ std::map<AllocationId, Time> staying(const SiteBook& book, Time now) {
   return stay;
 }
 
-bool keeps_any(const SiteBook& book) {
-  return std::any_of(book.sites().begin(), book.sites().end(), [](const SiteState& site) {
+bool keeps_any(const SiteTable& table) {
+  return std::any_of(table.sites().begin(), table.sites().end(), [](const SiteState& site) {
     return std::any_of(site.shapes.begin(), site.shapes.end(),
                        [](const ShapeState& shape) { return shape.keep.has_value(); });
   });

@@ -1,7 +1,7 @@
 // Shapes of which pilots are kept, whatever there is for them to do.
 #pragma once
 
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@ namespace hpcbatch {
 
 class Keeps {
  public:
-  explicit Keeps(SiteBook& book) : book_(book) {}
+  explicit Keeps(SiteTable& table) : table_(table) {}
 
   /// Why it cannot be done, in one sentence; nothing: it is so from now on.
   std::optional<std::string> ask(const KeepAsked& event, Time now);
@@ -28,7 +28,7 @@ class Keeps {
   /// Those that wait for nobody, after so long without any work.
   std::vector<AllocationId> unused(Duration without_work) const;
 
-  void told(bool any_stays) { book_.any_told_to_stay_ = any_stays; }
+  void told(bool any_stays) { table_.any_told_to_stay_ = any_stays; }
 
  private:
   /// Why there is none to be found; nothing: there they are.
@@ -37,13 +37,13 @@ class Keeps {
   void end(SiteState& site, ShapeState& shape);
   void count(SiteState& site, ShapeState& shape, Time now);
 
-  SiteBook& book_;
+  SiteTable& table_;
 };
 
 /// Allocations of which a pilot is there that is to stay, with the time until which; of a kept shape
 /// those that end last.
-std::map<AllocationId, Time> staying(const SiteBook& book, Time now);
+std::map<AllocationId, Time> staying(const SiteTable& table, Time now);
 /// Whether any shape is kept.
-bool keeps_any(const SiteBook& book);
+bool keeps_any(const SiteTable& table);
 
 }  // namespace hpcbatch

@@ -1,7 +1,7 @@
 // Shapes that are made from those of the configuration for what tasks choose of their batch jobs.
 #pragma once
 
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 
 #include <map>
 #include <vector>

@@ -26,20 +26,20 @@ bool is_of_interest(const SiteState& state,
 }  // namespace
 
 void QueueLooks::on_time(Time now) {
-  for (SiteState& state : book_.sites_) {
+  for (SiteState& state : table_.sites_) {
     SiteState::QueueLook& look = state.look;
     look.is_wanted = state.site.look_at_queue && !look.is_impossible &&
-                     is_of_interest(state, book_.allocations_);
+                     is_of_interest(state, table_.allocations_);
     if (!look.is_wanted || look.in_flight || now < look.next) continue;
     look.in_flight = true;
     look.asked_at = now;
-    book_.actions_.push_back(LookAtQueue{state.site.name});
+    table_.actions_.push_back(LookAtQueue{state.site.name});
   }
 }
 
 void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
-  if (!book_.site(event.site)) return;
-  SiteState& state = book_.state_of(event.site);
+  if (!table_.site(event.site)) return;
+  SiteState& state = table_.state_of(event.site);
   state.look.in_flight = false;
   state.look.trouble = event.trouble;
   state.look.is_impossible = event.is_impossible;
@@ -56,22 +56,22 @@ void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
     shape.learned_from = event.model_waits;
   }
   for (const auto& [name, start] : event.queued) {
-    if (AllocationEntry* entry = book_.entry(AllocationId{name}))
+    if (AllocationEntry* entry = table_.entry(AllocationId{name}))
       entry->foreseen = {event.looked, start.waits, start.by_limits};
   }
   state.look.model_trouble = event.model_trouble;
   // One that was asked for before anything was learned.
-  for (auto& [id, entry] : book_.allocations_) {
+  for (auto& [id, entry] : table_.allocations_) {
     if (entry.facts.site != event.site || entry.facts.state != AllocationState::Queued) continue;
-    const ShapeState* shape = book_.shape_state(entry.facts);
+    const ShapeState* shape = table_.shape_state(entry.facts);
     if (shape && entry.learned.waits.empty()) entry.learned = shape->learned;
-    book_.note_told(entry, now);
+    table_.note_told(entry, now);
   }
 }
 
-std::optional<Time> QueueLooks::next_wake(const SiteBook& book) {
+std::optional<Time> QueueLooks::next_wake(const SiteTable& table) {
   std::optional<Time> wake;
-  for (const SiteState& state : book.sites()) {
+  for (const SiteState& state : table.sites()) {
     const SiteState::QueueLook& look = state.look;
     if (look.is_wanted && !look.in_flight) wake = wake ? std::min(*wake, look.next) : look.next;
   }

@@ -1,7 +1,7 @@
 // When to look at what others have in the queues, and what that said.
 #pragma once
 
-#include "engine/sites/site_book.hpp"
+#include "engine/sites/site_table.hpp"
 
 #include <optional>
 
@@ -9,15 +9,15 @@ namespace hpcbatch {
 
 class QueueLooks {
  public:
-  explicit QueueLooks(SiteBook& book) : book_(book) {}
+  explicit QueueLooks(SiteTable& table) : table_(table) {}
 
   /// Asks for those that are due: of sites where something waits or is kept.
   void on_time(Time now);
   void foreseen(const QueueForeseen& event, Time now);
-  static std::optional<Time> next_wake(const SiteBook& book);
+  static std::optional<Time> next_wake(const SiteTable& table);
 
  private:
-  SiteBook& book_;
+  SiteTable& table_;
 };
 
 }  // namespace hpcbatch

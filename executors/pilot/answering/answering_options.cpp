@@ -15,7 +15,7 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
 }
 
 /// False where there is no such option.
-bool take(const std::string& name, std::uint64_t value, DeskTerms& terms) {
+bool take(const std::string& name, std::uint64_t value, DispatchTerms& terms) {
   const auto milliseconds = std::chrono::milliseconds(value);
   if (name == "--batch") {
     terms.batch = value;

@@ -2,7 +2,7 @@
 // says as arguments.
 #pragma once
 
-#include "pilot/answering/answer_desk.hpp"
+#include "pilot/answering/request_dispatcher.hpp"
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace hpcbatch::pilot {
 
 struct AnsweringOptions {
-  DeskTerms terms;
+  DispatchTerms terms;
   std::vector<std::string> command;  ///< of a worker
 };
 

@@ -98,7 +98,7 @@ AnsweringService::AnsweringService(AnsweringOptions options, Fd control)
       control_(std::move(control)),
       ends_(descriptor_of({SIGTERM, SIGINT, SIGHUP})),
       children_(descriptor_of({SIGCHLD})),
-      desk_(options_.terms, clock_now()),
+      dispatcher_(options_.terms, clock_now()),
       measure_at_(clock_now() + kMeasureWorkers) {
   ::fcntl(control_.get(), F_SETFL, O_NONBLOCK);
   loop_.watch(control_.get(), EPOLLIN, [this](std::uint32_t) { hear_pilot(); });
@@ -114,7 +114,7 @@ int AnsweringService::run() {
     measure(now);
     act(now);
     if (exit_) return *exit_;
-    std::optional<Time> until = desk_.next();
+    std::optional<Time> until = dispatcher_.next();
     if (!workers_.empty() && (!until || measure_at_ < *until)) until = measure_at_;
     loop_.wait(until);
   }
@@ -170,7 +170,7 @@ void AnsweringService::take_request(const std::vector<int>& descriptors) {
                  .environment = own_variables(read->environment)};
   asked.cpus = read->request.cpus;
   if (options_.terms.waits_for_devices) asked.devices = devices_of(asked.words.environment);
-  const AnswerDesk::Request id = next_request_++;
+  const RequestDispatcher::Request id = next_request_++;
   const auto task = asked.words.environment.find(std::string(kIdOfTask));
   asked.words.id = task == asked.words.environment.end() ? "request" : task->second;
   // The same task may come again while its earlier attempt is being given up.
@@ -181,7 +181,7 @@ void AnsweringService::take_request(const std::vector<int>& descriptors) {
 }
 
 /// It was let go, takes more of what is said, or is gone.
-void AnsweringService::hear_stub(AnswerDesk::Request id, std::uint32_t events) {
+void AnsweringService::hear_stub(RequestDispatcher::Request id, std::uint32_t events) {
   Asked& asked = asked_.at(id);
   if ((events & EPOLLOUT) != 0) {
     flush(asked);
@@ -194,21 +194,21 @@ void AnsweringService::hear_stub(AnswerDesk::Request id, std::uint32_t events) {
   if (count > 0 && !asked.is_let_go) {
     asked.is_let_go = true;
     asked.pid.assign(text.data(), static_cast<std::size_t>(count));
-    return desk_.wanted(id, asked.devices, granted_memory(asked.words.environment));
+    return dispatcher_.wanted(id, asked.devices, granted_memory(asked.words.environment));
   }
   if (count > 0) return;
-  if (asked.is_let_go && !asked.is_over) desk_.cancelled(id, clock_now());
+  if (asked.is_let_go && !asked.is_over) dispatcher_.cancelled(id, clock_now());
   close_stub(id);
 }
 
-void AnsweringService::close_stub(AnswerDesk::Request id) {
+void AnsweringService::close_stub(RequestDispatcher::Request id) {
   const auto at = asked_.find(id);
   if (at == asked_.end()) return;
   loop_.forget(at->second.stub.get());
   asked_.erase(at);
 }
 
-void AnsweringService::tell(AnswerDesk::Request id, StubWord word, std::string_view text) {
+void AnsweringService::tell(RequestDispatcher::Request id, StubWord word, std::string_view text) {
   const auto at = asked_.find(id);
   if (at == asked_.end()) return;
   Asked& asked = at->second;
@@ -237,7 +237,7 @@ void AnsweringService::flush(Asked& asked) {
 }
 
 /// A worker that says more than one of its tasks takes waits.
-void AnsweringService::balance(AnswerDesk::Worker id) {
+void AnsweringService::balance(RequestDispatcher::Worker id) {
   Worker& worker = workers_.at(id);
   if (!worker.process) return;
   worker.process->pause(
@@ -247,25 +247,25 @@ void AnsweringService::balance(AnswerDesk::Worker id) {
       }));
 }
 
-void AnsweringService::hear_worker(AnswerDesk::Worker id, const std::string& line) {
+void AnsweringService::hear_worker(RequestDispatcher::Worker id, const std::string& line) {
   const auto at = workers_.find(id);
   if (at == workers_.end()) return;
   const Time now = clock_now();
   struct {
     AnsweringService& service;
-    AnswerDesk::Worker id;
+    RequestDispatcher::Worker id;
     Time now;
     void operator()(const WorkerStarts&) const {
-      service.desk_.lives(id, now);
+      service.dispatcher_.lives(id, now);
       ::send(service.control_.get(), "starting", 8, MSG_NOSIGNAL);
     }
-    void operator()(const WorkerIsReady&) const { service.desk_.ready(id, now); }
-    void operator()(const WorkerRenews&) const { service.desk_.renews(id, now); }
+    void operator()(const WorkerIsReady&) const { service.dispatcher_.ready(id, now); }
+    void operator()(const WorkerRenews&) const { service.dispatcher_.renews(id, now); }
     void operator()(const WorkerOutput& output) const { service.worker_says(id, output); }
     void operator()(const WorkerAnswer& answer) const { service.worker_says(id, answer); }
     void operator()(const NotUnderstood& word) const {
       service.workers_.erase(id);
-      service.desk_.died(id, "it said what is not understood: " + word.why, now);
+      service.dispatcher_.died(id, "it said what is not understood: " + word.why, now);
     }
   } visitor{*this, id, now};
   std::visit(visitor, read_word(line));
@@ -276,10 +276,10 @@ void AnsweringService::look_for_ended_workers() {
   signalfd_siginfo signal{};
   while (::read(children_.get(), &signal, sizeof signal) > 0) {
   }
-  std::vector<AnswerDesk::Worker> all;
+  std::vector<RequestDispatcher::Worker> all;
   all.reserve(workers_.size());
   for (const auto& [id, worker] : workers_) all.push_back(id);
-  for (const AnswerDesk::Worker id : all) {
+  for (const RequestDispatcher::Worker id : all) {
     for (auto at = workers_.find(id); at != workers_.end() && at->second.process->has_ended();
          at = workers_.find(id)) {
       if (!at->second.process->read()) worker_closed(id);
@@ -287,35 +287,35 @@ void AnsweringService::look_for_ended_workers() {
   }
 }
 
-void AnsweringService::worker_closed(AnswerDesk::Worker id) {
+void AnsweringService::worker_closed(RequestDispatcher::Worker id) {
   const auto at = workers_.find(id);
   if (at == workers_.end()) return;
   const std::unique_ptr<WorkerProcess> process = std::move(at->second.process);
   workers_.erase(at);
-  desk_.died(id, process->end(), clock_now());
+  dispatcher_.died(id, process->end(), clock_now());
 }
 
-void AnsweringService::worker_says(AnswerDesk::Worker id, const WorkerOutput& output) {
+void AnsweringService::worker_says(RequestDispatcher::Worker id, const WorkerOutput& output) {
   Worker& worker = workers_.at(id);
-  desk_.heard(id, clock_now());
+  dispatcher_.heard(id, clock_now());
   const auto request = worker.batch.find(output.id);
   if (request == worker.batch.end()) return;
   tell(request->second, output.is_error ? StubWord::Error : StubWord::Output, output.text);
   balance(id);
 }
 
-void AnsweringService::worker_says(AnswerDesk::Worker id, const WorkerAnswer& answer) {
+void AnsweringService::worker_says(RequestDispatcher::Worker id, const WorkerAnswer& answer) {
   Worker& worker = workers_.at(id);
   const auto at = worker.batch.find(answer.id);
   if (at == worker.batch.end()) return;
-  const AnswerDesk::Request request = at->second;
+  const RequestDispatcher::Request request = at->second;
   worker.batch.erase(at);
   if (const auto asked = asked_.find(request); asked != asked_.end()) {
     tell_use(worker, asked->second);
     asked->second.is_over = true;
     tell(request, StubWord::Exit, std::to_string(answer.exit_code));
   }
-  desk_.answered(id, request, clock_now());
+  dispatcher_.answered(id, request, clock_now());
   balance(id);
 }
 
@@ -329,8 +329,8 @@ void AnsweringService::tell_use(Worker& worker, const Asked& asked) {
   ::send(control_.get(), text.data(), text.size(), MSG_NOSIGNAL);
 }
 
-void AnsweringService::start(const AnswerDesk::StartWorker& action, Time now) {
-  const AnswerDesk::Worker id = action.worker;
+void AnsweringService::start(const RequestDispatcher::StartWorker& action, Time now) {
+  const RequestDispatcher::Worker id = action.worker;
   try {
     workers_[id].process = std::make_unique<WorkerProcess>(
         loop_, options_.command, variables_of(action.devices),
@@ -339,16 +339,16 @@ void AnsweringService::start(const AnswerDesk::StartWorker& action, Time now) {
   } catch (const std::system_error& error) {
     workers_.erase(id);
     log_line(error.what());
-    desk_.not_started(id, error.what(), now);
+    dispatcher_.not_started(id, error.what(), now);
   }
 }
 
-void AnsweringService::hand_over(const AnswerDesk::HandOver& action) {
+void AnsweringService::hand_over(const RequestDispatcher::HandOver& action) {
   Worker& worker = workers_.at(action.worker);
   std::vector<RequestWords> batch;
   std::vector<unsigned> cpus;
   bool is_bound = true;
-  for (const AnswerDesk::Request id : action.requests) {
+  for (const RequestDispatcher::Request id : action.requests) {
     const Asked& asked = asked_.at(id);
     batch.push_back(asked.words);
     worker.batch[asked.words.id] = id;
@@ -366,39 +366,44 @@ void AnsweringService::act(Time now) {
   struct {
     AnsweringService& service;
     Time now;
-    void operator()(const AnswerDesk::StartWorker& a) const { service.start(a, now); }
-    void operator()(const AnswerDesk::HandOver& a) const { service.hand_over(a); }
-    void operator()(const AnswerDesk::Cancel& a) const {
+    void operator()(const RequestDispatcher::StartWorker& a) const { service.start(a, now); }
+    void operator()(const RequestDispatcher::HandOver& a) const { service.hand_over(a); }
+    void operator()(const RequestDispatcher::Cancel& a) const {
       Worker& worker = service.workers_.at(a.worker);
       for (const auto& [words, request] : worker.batch) {
         if (request == a.request) worker.process->send(cancel_line(words));
       }
     }
-    void operator()(const AnswerDesk::EndWorker& a) const {
+    void operator()(const RequestDispatcher::EndWorker& a) const {
       log_line("a worker is ended: " + a.why);
       service.workers_.erase(a.worker);
     }
-    void operator()(const AnswerDesk::Plain& a) const { over(a.request, StubWord::Plain, a.why); }
-    void operator()(const AnswerDesk::Fail& a) const { over(a.request, StubWord::Fail, a.why); }
-    void operator()(const AnswerDesk::Tell& a) const {
+    void operator()(const RequestDispatcher::Plain& a) const {
+      over(a.request, StubWord::Plain, a.why);
+    }
+    void operator()(const RequestDispatcher::Fail& a) const {
+      over(a.request, StubWord::Fail, a.why);
+    }
+    void operator()(const RequestDispatcher::Tell& a) const {
       service.tell(a.request, StubWord::Error, "hpcbatch: " + a.what + "\n");
     }
-    void operator()(const AnswerDesk::Ready&) const {
+    void operator()(const RequestDispatcher::Ready&) const {
       ::send(service.control_.get(), "ready", 5, MSG_NOSIGNAL);
     }
     // Why is what was said last: by the worker, or of it.
-    void operator()(const AnswerDesk::GiveUp&) const { service.exit_ = kFailed; }
-    void over(AnswerDesk::Request request, StubWord word, const std::string& why) const {
+    void operator()(const RequestDispatcher::GiveUp&) const { service.exit_ = kFailed; }
+    void over(RequestDispatcher::Request request, StubWord word, const std::string& why) const {
       if (const auto at = service.asked_.find(request); at != service.asked_.end())
         at->second.is_over = true;
       service.tell(request, word, why);
     }
   } visitor{*this, now};
-  for (auto actions = desk_.decide(now); !actions.empty(); actions = desk_.decide(now)) {
-    for (const AnswerDesk::Action& action : actions) std::visit(visitor, action);
+  for (auto actions = dispatcher_.decide(now); !actions.empty();
+       actions = dispatcher_.decide(now)) {
+    for (const RequestDispatcher::Action& action : actions) std::visit(visitor, action);
   }
-  if (desk_.is_busy() == told_busy_) return;
-  told_busy_ = desk_.is_busy();
+  if (dispatcher_.is_busy() == told_busy_) return;
+  told_busy_ = dispatcher_.is_busy();
   const std::string_view word = told_busy_ ? "busy" : "free";
   ::send(control_.get(), word.data(), word.size(), MSG_NOSIGNAL);
 }
@@ -406,13 +411,13 @@ void AnsweringService::act(Time now) {
 void AnsweringService::measure(Time now) {
   if (now < measure_at_) return;
   measure_at_ = now + kMeasureWorkers;
-  std::vector<std::pair<AnswerDesk::Worker, std::uint64_t>> uses;
+  std::vector<std::pair<RequestDispatcher::Worker, std::uint64_t>> uses;
   for (auto& [id, worker] : workers_) {
     const std::uint64_t memory = worker.process->use().memory;
     worker.peak = std::max(worker.peak, memory);
     uses.emplace_back(id, memory);
   }
-  for (const auto& [id, memory] : uses) desk_.uses(id, memory, now);
+  for (const auto& [id, memory] : uses) dispatcher_.uses(id, memory, now);
 }
 
 }  // namespace hpcbatch::pilot

@@ -3,9 +3,9 @@
 // program of its own, so that nothing of it can hold up or end the pilot.
 #pragma once
 
-#include "pilot/answering/answer_desk.hpp"
 #include "pilot/answering/answer_stub.hpp"
 #include "pilot/answering/answering_options.hpp"
+#include "pilot/answering/request_dispatcher.hpp"
 #include "pilot/answering/worker_process.hpp"
 #include "pilot/base/loop.hpp"
 #include "posix/fd.hpp"
@@ -45,30 +45,30 @@ class AnsweringService {
   };
   struct Worker {
     std::unique_ptr<WorkerProcess> process;
-    std::map<std::string, AnswerDesk::Request> batch;  // by the words' ids
+    std::map<std::string, RequestDispatcher::Request> batch;  // by the words' ids
     std::chrono::microseconds cpu_before{};
     std::uint64_t peak{0};
   };
 
   void hear_pilot();
   void take_request(const std::vector<int>& descriptors);
-  void hear_stub(AnswerDesk::Request id, std::uint32_t events);
-  void tell(AnswerDesk::Request id, StubWord word, std::string_view text);
+  void hear_stub(RequestDispatcher::Request id, std::uint32_t events);
+  void tell(RequestDispatcher::Request id, StubWord word, std::string_view text);
   void flush(Asked& asked);
-  void close_stub(AnswerDesk::Request id);
+  void close_stub(RequestDispatcher::Request id);
 
-  void hear_worker(AnswerDesk::Worker id, const std::string& line);
+  void hear_worker(RequestDispatcher::Worker id, const std::string& line);
   void look_for_ended_workers();
-  void worker_closed(AnswerDesk::Worker id);
-  void worker_says(AnswerDesk::Worker id, const WorkerOutput& output);
-  void worker_says(AnswerDesk::Worker id, const WorkerAnswer& answer);
+  void worker_closed(RequestDispatcher::Worker id);
+  void worker_says(RequestDispatcher::Worker id, const WorkerOutput& output);
+  void worker_says(RequestDispatcher::Worker id, const WorkerAnswer& answer);
   /// To the pilot: what it used goes to the task.
   void tell_use(Worker& worker, const Asked& asked);
-  void balance(AnswerDesk::Worker id);
+  void balance(RequestDispatcher::Worker id);
 
   void act(Time now);
-  void start(const AnswerDesk::StartWorker& action, Time now);
-  void hand_over(const AnswerDesk::HandOver& action);
+  void start(const RequestDispatcher::StartWorker& action, Time now);
+  void hand_over(const RequestDispatcher::HandOver& action);
   void measure(Time now);
 
   AnsweringOptions options_;
@@ -76,10 +76,10 @@ class AnsweringService {
   Fd control_;
   Fd ends_;      // signals that end it
   Fd children_;  // signals that a child has ended
-  AnswerDesk desk_;
-  AnswerDesk::Request next_request_{1};
-  std::map<AnswerDesk::Request, Asked> asked_;
-  std::map<AnswerDesk::Worker, Worker> workers_;
+  RequestDispatcher dispatcher_;
+  RequestDispatcher::Request next_request_{1};
+  std::map<RequestDispatcher::Request, Asked> asked_;
+  std::map<RequestDispatcher::Worker, Worker> workers_;
   Time measure_at_;
   bool told_busy_{false};
   std::optional<int> exit_;

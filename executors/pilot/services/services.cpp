@@ -36,7 +36,7 @@ constexpr Duration kServiceFarewell = 2s;  // between TERM and KILL
 constexpr Duration kServiceDoubt = 100ms;
 // Every pilot on this node sees it.
 constexpr const char* kNodesFolder = "/tmp";
-constexpr std::size_t kMostLastWords = 4096;
+constexpr std::size_t kLongestOutputTail = 4096;
 constexpr int kMostRounds = 16;
 constexpr std::string_view kUsed = "used ";
 // Each holds all that it has imported.
@@ -120,32 +120,32 @@ void Services::want(const AttemptId& id, const wire::Service& wanted,
                     std::shared_ptr<const BaseEnvironment> base, Order order) {
   Service& service = find(wanted, std::move(base));
   service.orders[id] = std::move(order);
-  service.care.wanted(id);
+  service.supervisor.wanted(id);
   due_ = true;
 }
 
 void Services::foresee(const AttemptId& id, const wire::Service& service,
                        std::shared_ptr<const BaseEnvironment> base) {
-  find(service, std::move(base)).care.foreseen(id);
+  find(service, std::move(base)).supervisor.foreseen(id);
   foreseen_by_.insert(id);
   due_ = true;
 }
 
 void Services::foresee_no_more(const AttemptId& id, Time now) {
   if (foreseen_by_.erase(id) == 0) return;
-  for (Service& service : services_) service.care.foreseen_no_more(id, now);
+  for (Service& service : services_) service.supervisor.foreseen_no_more(id, now);
   due_ = true;
 }
 
 void Services::forget(const AttemptId& id) {
   for (Service& service : services_) {
-    if (service.orders.erase(id) != 0) service.care.forget(id);
+    if (service.orders.erase(id) != 0) service.supervisor.forget(id);
   }
 }
 
 void Services::suspended(Duration time) {
   for (Service& service : services_) {
-    service.care.suspended(time);
+    service.supervisor.suspended(time);
     if (service.asked && service.asked->doubted_until) *service.asked->doubted_until += time;
   }
 }
@@ -157,7 +157,7 @@ std::optional<Time> Services::next() const {
     if (time && (!earliest || *time < *earliest)) earliest = time;
   };
   for (const Service& service : services_) {
-    consider(service.care.next());
+    consider(service.supervisor.next());
     if (service.asked) consider(service.asked->doubted_until);
   }
   for (const auto& [pid, kill_at] : ending_) consider(kill_at);
@@ -180,22 +180,22 @@ void Services::tick(Time now) {
     for (Service& service : services_) {
       if (service.pid <= 0) continue;
       service.resident = resident_of(service.definition, service.pid);
-      service.care.uses(service.resident, now);
+      service.supervisor.uses(service.resident, now);
     }
   }
   for (Service& service : services_) {
     if (service.asked && service.asked->doubted_until && *service.asked->doubted_until <= now) {
       close_ask(service);
-      service.care.unserved("the process that it forked died", now);
+      service.supervisor.unserved("the process that it forked died", now);
     }
     act(service, now);
   }
   services_.remove_if([this, now](const Service& service) {
-    if (service.pid > 0 || !service.orders.empty() || !service.care.is_forgettable(now))
+    if (service.pid > 0 || !service.orders.empty() || !service.supervisor.is_forgettable(now))
       return false;
-    if (service.care.longest_start() > kWorthKnowing) {
+    if (service.supervisor.longest_start() > kWorthKnowing) {
       Duration& longest = longest_starts_[service.key];
-      longest = std::max(longest, service.care.longest_start());
+      longest = std::max(longest, service.supervisor.longest_start());
     }
     return true;
   });
@@ -206,19 +206,21 @@ void Services::act(Service& service, Time now) {
     Services& services;
     Service& service;
     Time now;
-    void operator()(const ServiceCare::Start&) const { services.start(service, now); }
-    void operator()(const ServiceCare::Ask& a) const { services.ask(service, a.id, now); }
-    void operator()(const ServiceCare::End& a) const { services.end(service, a.why); }
-    void operator()(const ServiceCare::Plain& a) const {
+    void operator()(const ServiceSupervisor::Start&) const { services.start(service, now); }
+    void operator()(const ServiceSupervisor::Ask& a) const { services.ask(service, a.id, now); }
+    void operator()(const ServiceSupervisor::End& a) const { services.end(service, a.why); }
+    void operator()(const ServiceSupervisor::Plain& a) const {
       if (service.orders.erase(a.id) == 0) return;
       services.callbacks_.plain(
           a.id, "ran without its service " + service.definition.name() + ": " + a.why);
     }
-    void operator()(const ServiceCare::HandBack& a) const { services.hand_back(service, a.id); }
+    void operator()(const ServiceSupervisor::HandBack& a) const {
+      services.hand_back(service, a.id);
+    }
   } visitor{*this, service, now};
-  for (auto actions = service.care.decide(now); !actions.empty();
-       actions = service.care.decide(now)) {
-    for (ServiceCare::Action& action : actions) std::visit(visitor, action);
+  for (auto actions = service.supervisor.decide(now); !actions.empty();
+       actions = service.supervisor.decide(now)) {
+    for (ServiceSupervisor::Action& action : actions) std::visit(visitor, action);
   }
   look_after_start(service);
 }
@@ -229,9 +231,9 @@ void Services::hand_back(Service& service, const AttemptId& id) {
 
 /// Whether it is one of those that take long, and whose turn it is to import.
 void Services::look_after_start(Service& service) {
-  if (!service.care.is_starting()) service.turn.end();
-  if (service.care.takes_long() == service.told_slow) return;
-  service.told_slow = service.care.takes_long();
+  if (!service.supervisor.is_starting()) service.turn.end();
+  if (service.supervisor.takes_long() == service.told_slow) return;
+  service.told_slow = service.supervisor.takes_long();
   ++changes_;
 }
 
@@ -243,20 +245,21 @@ std::size_t Services::living() const {
 std::set<std::string> Services::names() const {
   std::set<std::string> names;
   for (const Service& service : services_)
-    if (service.pid > 0 && !service.care.takes_long()) names.insert(service.definition.name());
+    if (service.pid > 0 && !service.supervisor.takes_long())
+      names.insert(service.definition.name());
   return names;
 }
 
 std::set<std::string> Services::slow_starters() const {
   std::set<std::string> names;
   for (const Service& service : services_)
-    if (service.care.takes_long()) names.insert(service.definition.name());
+    if (service.supervisor.takes_long()) names.insert(service.definition.name());
   return names;
 }
 
 bool Services::is_any_awaited() const {
   return std::any_of(services_.begin(), services_.end(),
-                     [](const Service& service) { return service.care.is_awaited(); });
+                     [](const Service& service) { return service.supervisor.is_awaited(); });
 }
 
 std::uint64_t Services::memory() const {
@@ -268,8 +271,9 @@ std::uint64_t Services::memory() const {
 void Services::end_idle(std::size_t most) {
   for (Service& service : services_) {
     if (living() <= most) return;
-    if (service.pid > 0 && service.orders.empty() && !service.asked && !service.care.is_awaited()) {
-      service.care.end_asked();
+    if (service.pid > 0 && service.orders.empty() && !service.asked &&
+        !service.supervisor.is_awaited()) {
+      service.supervisor.end_asked();
       act(service, clock_now());
     }
   }
@@ -277,16 +281,16 @@ void Services::end_idle(std::size_t most) {
 
 void Services::start(Service& service, Time now) {
   const wire::Service& what = service.definition;
-  if (!service.turn.begin(kNodesFolder, service.key) && service.care.may_wait_for_turn(now))
-    return service.care.not_yet(now);
+  if (!service.turn.begin(kNodesFolder, service.key) && service.supervisor.may_wait_for_turn(now))
+    return service.supervisor.not_yet(now);
   end_idle(kMostServices - 1);
   if (living() >= kMostServices)
-    return service.care.not_started("this pilot keeps as many services as it may", now);
+    return service.supervisor.not_started("this pilot keeps as many services as it may", now);
   Fd theirs;
   int pipe[2] = {-1, -1};
   if (!socket_pair(service.control, theirs) || ::pipe2(pipe, O_CLOEXEC) != 0) {
     service.control.reset();
-    return service.care.not_started(std::strerror(errno), now);
+    return service.supervisor.not_started(std::strerror(errno), now);
   }
   service.output = Fd(pipe[0]);
   const Fd writing(pipe[1]);
@@ -316,13 +320,13 @@ void Services::start(Service& service, Time now) {
   if (spawned.pid < 0) {
     service.control.reset();
     service.output.reset();
-    return service.care.not_started(
+    return service.supervisor.not_started(
         "cannot run " + what.argv(0) + ": " + std::strerror(spawned.error), now);
   }
   service.pid = spawned.pid;
   ++changes_;
   service.resident = 0;
-  service.last_words.clear();
+  service.output_tail.clear();
   task_processes_.ours(service.pid);
   loop_.watch(service.control.get(), EPOLLIN,
               [this, &service](std::uint32_t) { hear(service, clock_now()); });
@@ -335,13 +339,13 @@ void Services::ask(Service& service, const AttemptId& id, Time now) {
   // It has gone, which is told when it is reaped.
   if (!service.control) return;
   const auto order = service.orders.find(id);
-  if (order == service.orders.end()) return service.care.served(now);
+  if (order == service.orders.end()) return service.supervisor.served(now);
   Fd theirs;
   Asked asked{id, {}, {}};
   const Fd request = in_memory(order->second.request);
   if (!request || !socket_pair(asked.reply, theirs))
-    return service.care.unserved(std::string("the pilot cannot ask it: ") + std::strerror(errno),
-                                 now);
+    return service.supervisor.unserved(
+        std::string("the pilot cannot ask it: ") + std::strerror(errno), now);
   const int yes = 1;
   ::setsockopt(asked.reply.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
   const Order& what = order->second;
@@ -351,8 +355,8 @@ void Services::ask(Service& service, const AttemptId& id, Time now) {
   if (!send_with_descriptors(service.control.get(), "run", fds)) {
     // Its end is told when it is reaped.
     if (errno == EPIPE || errno == ECONNRESET) return;
-    return service.care.unserved(std::string("the pilot cannot ask it: ") + std::strerror(errno),
-                                 now);
+    return service.supervisor.unserved(
+        std::string("the pilot cannot ask it: ") + std::strerror(errno), now);
   }
   service.asked = std::move(asked);
   loop_.watch(service.asked->reply.get(), EPOLLIN,
@@ -372,17 +376,17 @@ void Services::hear(Service& service, Time now) {
       service.control.reset();
       ::kill(-service.pid, SIGKILL);
     } else if (heard->text == "ready") {
-      service.care.ready(now);
+      service.supervisor.ready(now);
     } else if (heard->text.starts_with("starting")) {
-      service.care.lives(now);
+      service.supervisor.lives(now);
     } else if (heard->text == "busy" || heard->text == "free") {
-      service.care.works(heard->text == "busy", now);
+      service.supervisor.works(heard->text == "busy", now);
     } else if (heard->text.starts_with(kUsed)) {
       hear_use(heard->text.substr(kUsed.size()));
     } else if (heard->text == "renewing") {
       log_line("service " + service.definition.name() +
                " starts itself anew: what it has loaded has changed");
-      service.care.renewing(now);
+      service.supervisor.renewing(now);
     } else {
       log_line("service " + service.definition.name() +
                " says what nobody understands: " + heard->text.substr(0, 100));
@@ -415,9 +419,9 @@ void Services::hear_reply(Service& service, Time now) {
   }
   if (const auto* why = std::get_if<CannotServe>(&reply)) {
     close_ask(service);
-    return service.care.unserved(why->why, now);
+    return service.supervisor.unserved(why->why, now);
   }
-  service.care.served(now);
+  service.supervisor.served(now);
   // One that nobody wants any more ends by itself: it is never let go.
   if (service.orders.erase(id) == 0) return close_ask(service);
   if (const auto* refusal = std::get_if<CannotEnter>(&reply)) {
@@ -453,9 +457,9 @@ void Services::keep_words(Service& service) {
       service.output.reset();
       return;
     }
-    service.last_words.append(bytes, static_cast<std::size_t>(count));
-    if (service.last_words.size() > kMostLastWords)
-      service.last_words.erase(0, service.last_words.size() - kMostLastWords);
+    service.output_tail.append(bytes, static_cast<std::size_t>(count));
+    if (service.output_tail.size() > kLongestOutputTail)
+      service.output_tail.erase(0, service.output_tail.size() - kLongestOutputTail);
   }
 }
 
@@ -497,10 +501,10 @@ bool Services::reaped(pid_t pid, int status, Time now) {
   ::kill(-pid, SIGKILL);
   task_processes_.not_ours(pid);
   if (service.output) keep_words(service);
-  const std::string why = end_of_service(status, service.last_words);
+  const std::string why = end_of_service(status, service.output_tail);
   log_line("service " + service.definition.name() + ": " + why);
   let_go_of(service);
-  service.care.died(why, now);
+  service.supervisor.died(why, now);
   due_ = true;
   return true;
 }

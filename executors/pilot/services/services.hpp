@@ -1,4 +1,4 @@
-// Runs services and hands requests to them.  What is to be done is decided by their care.
+// Runs services and hands requests to them.  What is to be done is decided by their supervisor.
 //
 // A service has a socket as its standard input.  For each request it gets descriptors: the
 // request's bytes, a socket of the request's own, the task's standard streams, and its control
@@ -7,10 +7,10 @@
 #pragma once
 
 #include "pilot/base/loop.hpp"
-#include "pilot/policy/service_care.hpp"
+#include "pilot/policy/service_supervisor.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "pilot/processes/task_processes.hpp"
-#include "pilot/services/import_turn.hpp"
+#include "pilot/services/import_lock.hpp"
 #include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 
@@ -96,18 +96,18 @@ class Services {
         : key(std::move(definition_bytes)),
           definition(std::move(what)),
           base(std::move(environment)),
-          care(std::move(terms)) {}
+          supervisor(std::move(terms)) {}
     std::string key;
     wire::Service definition;
     std::shared_ptr<const BaseEnvironment> base;
-    ServiceCare care;
+    ServiceSupervisor supervisor;
     pid_t pid{-1};
     std::uint64_t resident{0};
     Fd control;
     Fd output;
-    std::string last_words;
+    std::string output_tail;
     std::optional<Asked> asked;
-    ImportTurn turn;  // while it starts
+    ImportLock turn;  // while it starts
     bool told_slow{false};
     std::unordered_map<AttemptId, Order, AttemptHash> orders;
   };

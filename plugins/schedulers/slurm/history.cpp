@@ -1,8 +1,8 @@
 #include "history.hpp"
 
+#include "answer_lines.hpp"
 #include "listing.hpp"
 #include "submission.hpp"
-#include "words.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 

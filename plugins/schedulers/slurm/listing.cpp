@@ -1,8 +1,8 @@
 #include "listing.hpp"
 
+#include "answer_lines.hpp"
 #include "states.hpp"
 #include "submission.hpp"
-#include "words.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 

@@ -1,10 +1,10 @@
 #include "queue.hpp"
 
+#include "answer_lines.hpp"
 #include "listing.hpp"
 #include "room.hpp"
 #include "states.hpp"
 #include "submission.hpp"
-#include "words.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 

@@ -1,7 +1,7 @@
 #include "room.hpp"
 
+#include "answer_lines.hpp"
 #include "listing.hpp"
-#include "words.hpp"
 
 #include <algorithm>
 #include <array>

@@ -34,7 +34,7 @@ Error passing(const std::string& text) {
   return {Error::Kind::Transient, text};
 }
 
-std::string last_words(const FramedAnswer& answer) {
+std::string output_tail(const FramedAnswer& answer) {
   std::string said = answer.around(Stream::Error) + answer.around(Stream::Output);
   while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
   std::replace(said.begin(), said.end(), '\n', ' ');
@@ -45,7 +45,7 @@ std::string last_words(const FramedAnswer& answer) {
 Error no_answer(const std::string& what, const FramedAnswer& answer) {
   if (answer.has_begun())
     return passing(what + ": it was killed there before it could say how it ended");
-  const std::string said = last_words(answer);
+  const std::string said = output_tail(answer);
   return passing(what + ": the login shell there did not run it" +
                  (said.empty() ? "" : "; it said: " + said));
 }

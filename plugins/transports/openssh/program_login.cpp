@@ -2,7 +2,7 @@
 
 #include "control_socket.hpp"
 
-#include "../common/login_words.hpp"
+#include "../common/login_errors.hpp"
 #include "../common/process.hpp"
 
 #include <algorithm>
@@ -287,7 +287,7 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
   const Ending ending = carrier.carry(deadline);
   if (ending == Ending::Closed && carrier.exit_code() == kFailureOfSsh) {
     // The command begins with a word on its output: without one nothing has run.
-    if (carrier.has_output()) return login_words::lost(name(), "ssh ended in the middle");
+    if (carrier.has_output()) return login_errors::lost(name(), "ssh ended in the middle");
     Error why = failed(carrier.said());
     // Files that the far shell starts with may have said anything; ssh says its own last.
     if (line_was_lost(carrier.said())) why.kind = Error::Kind::Transient;

@@ -1,7 +1,7 @@
 // A login by the user's own program ssh, whose first call opens a connection that all others share.
 #pragma once
 
-#include "program_words.hpp"
+#include "ssh_messages.hpp"
 
 #include "../common/back_off.hpp"
 #include "../common/login.hpp"

@@ -2,7 +2,7 @@
 
 #include "agent_socket.hpp"
 
-#include "../common/login_words.hpp"
+#include "../common/login_errors.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -41,7 +41,7 @@ Result<Key> read_key(const std::string& file) {
   struct stat facts {};
   if (::stat(file.c_str(), &facts) != 0)
     return rejected("cannot read the key " + file + ": " + std::strerror(errno));
-  if ((facts.st_mode & 077) != 0) return login_words::key_too_open(file);
+  if ((facts.st_mode & 077) != 0) return login_errors::key_too_open(file);
   bool asked = false;
   ssh_key key = nullptr;
   if (ssh_pki_import_privkey_file(file.c_str(), nullptr, no_passphrase, &asked, &key) == SSH_OK)
@@ -98,9 +98,9 @@ class Attempt {
     answer_ = answer;
     if (!tried.empty()) tried_ += (tried_.empty() ? "" : ", ") + tried;
     if (answer == SSH_AUTH_AGAIN)
-      error_ = login_words::timed_out(settings_.target, "while logging in");
+      error_ = login_errors::timed_out(settings_.target, "while logging in");
     if (answer == SSH_AUTH_ERROR && ssh_is_connected(session_.get()) == 0)
-      error_ = login_words::closed_by_server(settings_.target, session_.error());
+      error_ = login_errors::closed_by_server(settings_.target, session_.error());
   }
   bool is_over() const {
     return answer_ == SSH_AUTH_SUCCESS || answer_ == SSH_AUTH_PARTIAL || error_;
@@ -152,8 +152,8 @@ class Attempt {
     offer(SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive");
     const bool asks = (methods & (SSH_AUTH_METHOD_PASSWORD | SSH_AUTH_METHOD_INTERACTIVE)) != 0;
     if (asks && ((methods & SSH_AUTH_METHOD_PUBLICKEY) == 0 || answer_ == SSH_AUTH_PARTIAL))
-      return login_words::needs_person(settings_.target, offered, kByHand);
-    return login_words::not_let_in(
+      return login_errors::needs_person(settings_.target, offered, kByHand);
+    return login_errors::not_let_in(
         settings_.target, tried_.empty() ? "no key, and no agent" : tried_, offered,
         std::string("look at 'user' and 'identity'") + (asks ? std::string("; ") + kByHand : ""));
   }

@@ -2,7 +2,7 @@
 
 #include "pump.hpp"
 
-#include "../common/login_words.hpp"
+#include "../common/login_errors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -97,10 +97,10 @@ Result<void> LibraryLogin::be_logged_in(Deadline deadline) {
 LibraryLogin::Opened LibraryLogin::try_channel(const std::string& text, Deadline deadline) {
   session_->listen_anew();
   Channel channel(ssh_channel_new(session_->get()));
-  if (!channel) return {login_words::other(name(), session_->error())};
+  if (!channel) return {login_errors::other(name(), session_->error())};
   int answer = session_->finish([&] { return ssh_channel_open_session(channel.get()); }, deadline);
   if (answer == SSH_ERROR && ssh_is_connected(session_->get()) != 0)
-    return {login_words::channel_refused(name(), session_->error()), true};
+    return {login_errors::channel_refused(name(), session_->error()), true};
   if (answer == SSH_OK) {
     answer = session_->finish([&] { return ssh_channel_request_exec(channel.get(), text.c_str()); },
                               deadline);
@@ -108,7 +108,7 @@ LibraryLogin::Opened LibraryLogin::try_channel(const std::string& text, Deadline
   if (answer == SSH_OK) return {std::move(channel)};
   if (answer == SSH_AGAIN)
     return {Error{Error::Kind::Transient, name() + " did not answer before the deadline"}};
-  return {login_words::lost(name(), session_->error())};
+  return {login_errors::lost(name(), session_->error())};
 }
 
 /// A server of few sessions (MaxSessions) may not have seen yet that the last one is over.
@@ -167,7 +167,7 @@ Result<Ending> LibraryLogin::carry(ssh_channel channel, Exchange& exchange, Dead
       ssh_channel_send_eof(channel);
       eof_is_sent = true;
     }
-    if (!session_->is_alive()) return login_words::lost(name(), session_->error());
+    if (!session_->is_alive()) return login_errors::lost(name(), session_->error());
     if (!flows || is_closed(channel)) return Ending::Closed;
     if (Clock::now() >= deadline) {
       end_there(channel);

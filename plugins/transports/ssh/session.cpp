@@ -1,6 +1,6 @@
 #include "session.hpp"
 
-#include "../common/login_words.hpp"
+#include "../common/login_errors.hpp"
 #include "authentication.hpp"
 #include "hpcbatch/shell_quote.hpp"
 #include "tcp.hpp"
@@ -105,14 +105,14 @@ Result<void> Session::connect(const SshSettings& settings, Deadline deadline) {
   const int answer = finish([this] { return ssh_connect(session_); }, until);
   if (answer == SSH_OK) return {};
   if (answer == SSH_AGAIN)
-    return login_words::timed_out(settings.target, "while keys were exchanged");
+    return login_errors::timed_out(settings.target, "while keys were exchanged");
   const std::string why = error();
   const bool closed = why.find("isconnect") != std::string::npos ||
                       why.find("reset") != std::string::npos ||
                       why.find("closed") != std::string::npos;
   if (closed || why.find("banner") != std::string::npos)
-    return login_words::closed_by_server(settings.target, why);
-  return login_words::other(settings.target, why);
+    return login_errors::closed_by_server(settings.target, why);
+  return login_errors::other(settings.target, why);
 }
 
 std::string Session::fingerprint() const {
@@ -150,18 +150,18 @@ Result<void> Session::check_host_key(const SshSettings& settings) const {
     std::ifstream in(each);
     const std::string text(std::istreambuf_iterator<char>(in), {});
     if (is_revoked(text, key))
-      return login_words::revoked_host_key(settings.target, fingerprint(), each);
+      return login_errors::revoked_host_key(settings.target, fingerprint(), each);
   }
   switch (ssh_session_is_known_server(session_)) {
     case SSH_KNOWN_HOSTS_OK:
       return {};
     case SSH_KNOWN_HOSTS_CHANGED:
-      return login_words::changed_host_key(settings.target, fingerprint(), file);
+      return login_errors::changed_host_key(settings.target, fingerprint(), file);
     case SSH_KNOWN_HOSTS_OTHER:  // a key of another kind is known
     case SSH_KNOWN_HOSTS_UNKNOWN:
     case SSH_KNOWN_HOSTS_NOT_FOUND:
       // This very key: another connection may find another host.
-      return login_words::unknown_host_key(
+      return login_errors::unknown_host_key(
           settings.target, fingerprint(),
           "printf '%s\\n' " + shell_quoted(line) + " >> " + shell_quoted(file));
     default:

@@ -1,6 +1,6 @@
 #include "tcp.hpp"
 
-#include "../common/login_words.hpp"
+#include "../common/login_errors.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -51,14 +51,14 @@ int connect_one(const Fd& to, const addrinfo& address, Deadline deadline) {
 Error connect_error(const std::string& target, int error) {
   switch (error) {
     case ECONNREFUSED:
-      return login_words::refused(target);
+      return login_errors::refused(target);
     case ETIMEDOUT:
-      return login_words::timed_out(target, "while connecting");
+      return login_errors::timed_out(target, "while connecting");
     case EHOSTUNREACH:
     case ENETUNREACH:
-      return login_words::no_route(target, std::strerror(error));
+      return login_errors::no_route(target, std::strerror(error));
     default:
-      return login_words::other(target, std::strerror(error));
+      return login_errors::other(target, std::strerror(error));
   }
 }
 
@@ -70,7 +70,7 @@ Result<Fd> connect_tcp(const std::string& host, int port, const std::string& tar
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failure != 0) return login_words::name_not_known(target, ::gai_strerror(failure));
+  if (failure != 0) return login_errors::name_not_known(target, ::gai_strerror(failure));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
   int left = 0;
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) ++left;
