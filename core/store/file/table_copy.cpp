@@ -187,6 +187,7 @@ class TableCopy {
 std::vector<std::string> columns_of(sqlite::Connection& db, const std::string& table) {
   const sqlite::Statement all = db.query(fmt::format("SELECT * FROM {} LIMIT 0", table).c_str());
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(all.columns()));
   for (int i = 0; i < all.columns(); ++i) names.push_back(all.name(i));
   return names;
 }
