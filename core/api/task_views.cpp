@@ -60,7 +60,7 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   if (facts.item && task.index != 0) put_item(object, *facts.item);
   if (start.has_service()) object["service"] = start.service().name();
   if (!start.directory().empty()) object["directory"] = start.directory();
-  put(object, output_files(array.recipe, task, facts.item));
+  put(object, output_files(start, filled_in(array.recipe), task, facts.item));
 }
 
 void put_result(json::object& object, const TaskFacts& facts) {

@@ -39,6 +39,11 @@ std::string flow(const Node& node) {
 
 }  // namespace
 
+bool begins_as_indicator(std::string_view text) {
+  return !text.empty() && std::string_view("-?:").find(text.front()) != std::string_view::npos &&
+         (text.size() == 1 || text[1] == ' ');
+}
+
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {

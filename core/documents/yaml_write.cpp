@@ -31,10 +31,8 @@ class Writer {
   }
 
  private:
-  /// A colon is looked for within 1,024 characters (YAML 1.2, section 7.4): a longer key is marked.
   void key(const std::string& name, int depth) {
-    constexpr std::size_t kLongest = 1000;
-    if (name.size() <= kLongest) {
+    if (name.size() <= entry::kLongestKey) {
       text_ += name + ":";
       return;
     }
@@ -83,8 +81,9 @@ class Writer {
     // At the beginning of a document these mean something else.
     const bool is_mark =
         value.starts_with("\xEF\xBB\xBF") || value.starts_with("---") || value.starts_with("...");
-    const bool is_plain =
-        !quoted && !is_mark && !value.empty() && value.find('\n') == std::string::npos;
+    const bool is_plain = !quoted && !is_mark && !value.empty() &&
+                          value.find('\n') == std::string::npos &&
+                          !entry::begins_as_indicator(value);
     if (is_plain) return value;
     return entry::quoted(value);
   }

@@ -1,5 +1,5 @@
-// The thread of a drop box: waits for events, ends and times, and gives each to the watch or the
-// dispatcher.
+// The thread of a drop box: waits for events, ends and times, and gives each to the watch or to the
+// flow of a job.
 #include "dropbox/dropbox.hpp"
 
 #include "documents/text_check.hpp"

@@ -1,6 +1,7 @@
 #include "dropbox/python_yaml.hpp"
 
 #include "documents/text_check.hpp"
+#include "documents/yaml_scalars.hpp"
 
 #include <fmt/format.h>
 
@@ -89,17 +90,10 @@ std::string double_quoted(std::string_view text) {
   return result + "\"";
 }
 
-/// In a list of one line yaml-cpp takes these for texts; on lines of their own they begin a list, a
-/// key or a value.
-bool begins_as_indicator(std::string_view text) {
-  return std::string_view("-?:").find(text.front()) != std::string_view::npos &&
-         (text.size() == 1 || text[1] == ' ');
-}
-
 std::string scalar(const Node& node) {
   // What the client wrote without quotes keeps its meaning only without quotes.
   if (!node.quoted && !node.text.empty() && node.text.find('\n') == std::string::npos &&
-      !begins_as_indicator(node.text))
+      !entry::begins_as_indicator(node.text))
     return node.text;
   if (is_plain(node.text)) return node.text;
   return is_printable_ascii(node.text) ? single_quoted(node.text) : double_quoted(node.text);
@@ -116,7 +110,11 @@ void write_fields(const Node& node, std::size_t indent, std::string& text) {
   for (const Field* field : fields) {
     if (!is_first) text.append(indent, ' ');
     is_first = false;
-    text += scalar(text_node(field->name)) + ":";
+    const std::string name = scalar(text_node(field->name));
+    if (name.size() > entry::kLongestKey)
+      text += "? " + name + "\n" + std::string(indent, ' ') + ":";
+    else
+      text += name + ":";
     write(field->value, indent, false, text);
   }
 }

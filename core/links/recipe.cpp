@@ -86,7 +86,9 @@ Filled filled_in(const std::string& bytes) {
 
 wire::Start start_from_bytes(const std::string& bytes) {
   wire::Start start;
-  if (!bytes.empty()) start.ParseFromArray(bytes.data() + 1, static_cast<int>(bytes.size() - 1));
+  // Half a command is worse than none, which a pilot refuses.
+  if (!bytes.empty() && !start.ParseFromArray(bytes.data() + 1, static_cast<int>(bytes.size() - 1)))
+    start.Clear();
   return start;
 }
 

@@ -77,7 +77,7 @@ void RelaySupervisor::stop() {
   again_.cancel();
   if (back_) {
     const std::lock_guard lock(back_->mutex);
-    back_->keeper = nullptr;
+    back_->supervisor = nullptr;
   }
   back_.reset();
   if (stream_) stream_->close();
@@ -100,7 +100,7 @@ void RelaySupervisor::start() {
   auto made = plugins_.transport(site_.transport, site_.transport_config);
   if (!made) return failed(made.error().text);
   back_ = std::make_shared<Back>();
-  back_->keeper = this;
+  back_->supervisor = this;
   lane_ = std::make_unique<Lane>();
   lane_->run([back = back_, program = program_, workspace = site_.workspace, command,
               transport = std::shared_ptr<Transport>(std::move(*made))]() mutable {
@@ -112,14 +112,14 @@ void RelaySupervisor::start() {
     });
     {
       const std::lock_guard lock(back->mutex);
-      if (!back->keeper) {
+      if (!back->supervisor) {
         if (stream) ::close(stream->descriptor);
         return;
       }
       // A transport says its goodbye here, which may take its time, never on the loop.
-      asio::post(back->keeper->loop_,
+      asio::post(back->supervisor->loop_,
                  [back, stream, kept = stream ? transport : nullptr]() mutable {
-                   if (back->keeper) return back->keeper->opened(stream, std::move(kept));
+                   if (back->supervisor) return back->supervisor->opened(stream, std::move(kept));
                    if (stream) ::close(stream->descriptor);
                    let_go(std::move(kept));
                  });

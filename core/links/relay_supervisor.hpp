@@ -33,10 +33,10 @@ class RelaySupervisor {
   void want(bool wanted);
 
  private:
-  /// The way back from a thread, which may have been left behind and outlive keeper and loop.
+  /// The way back from a thread, which may have been left behind and outlive supervisor and loop.
   struct Back {
     std::mutex mutex;
-    RelaySupervisor* keeper;  // null: it is gone, or has begun anew
+    RelaySupervisor* supervisor;  // null: it is gone, or has begun anew
   };
   void start();
   void opened(const Result<ByteStream>& stream, std::shared_ptr<Transport> transport);

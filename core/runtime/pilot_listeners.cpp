@@ -133,7 +133,7 @@ void PilotListeners::open_ways(const Site& site) {
                                           });
   }
   if (has_way(site, LinkKind::Spool)) {
-    spools_[site.name] = std::make_unique<SpoolReader>(
+    spools_[site.name] = std::make_unique<SpoolLinks>(
         dependencies_.loop, dependencies_.plugins, site, program, "h" + dependencies_.engine_name,
         [this, listener = ++listeners_](auto socket) {
           server_->adopt(std::move(socket), by_spool(listener));

@@ -5,7 +5,7 @@
 #include "engine/engine.hpp"
 #include "links/link_server.hpp"
 #include "links/relay_supervisor.hpp"
-#include "links/spool_reader.hpp"
+#include "links/spool_links.hpp"
 #include "loop/asio.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "sites/direct_addresses.hpp"
@@ -74,7 +74,7 @@ class PilotListeners {
   std::unique_ptr<DirectAddresses> addresses_;
   unsigned listeners_{0};  ///< of relays and spools; 0 is our own
   std::map<std::string, std::unique_ptr<RelaySupervisor>> relays_;  ///< by site
-  std::map<std::string, std::unique_ptr<SpoolReader>> spools_;
+  std::map<std::string, std::unique_ptr<SpoolLinks>> spools_;
   asio::steady_timer timer_;
 };
 

@@ -487,12 +487,12 @@ void SiteClient::find_left(const std::string& prefix,
 }
 
 void SiteClient::end_connection() {
-  if (!dynamic_cast<KeepsConnection*>(tools_->transport.get())) return;
+  if (!dynamic_cast<ConnectionKeeper*>(tools_->transport.get())) return;
   call(
       "ending the connection", kGoodbyeLimit,
       [](Tools& tools, Deadline deadline) {
         (void)guarded("transport", [&]() -> Result<void> {
-          dynamic_cast<KeepsConnection&>(*tools.transport).end_connection(deadline);
+          dynamic_cast<ConnectionKeeper&>(*tools.transport).end_connection(deadline);
           return {};
         });
       },

@@ -62,7 +62,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   };
   /// What one exchange was told, to be put back where it did not come about.
   struct Flight {
-    std::vector<std::string> book_drops;
+    std::vector<std::string> stale;
     std::vector<std::string> drops;
     std::vector<StagedFiles::Question> questions;
     std::vector<StagedFiles::Sending> adopts;

@@ -54,7 +54,7 @@ SiteFiles::Body::Flight SiteFiles::Body::load() {
   takes_.waiting.erase(takes_.waiting.begin(), takes_.waiting.begin() + takes);
   flight.lists = !listing_.is_complete;
   // Last: room for what is sent may have been made by dropping.
-  flight.book_drops = files_.take_drops();
+  flight.stale = files_.take_drops();
   flight.drops = std::exchange(drops_.waiting, {});
   return flight;
 }
@@ -64,7 +64,7 @@ bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
   if (wants_exchange_ || listing_.goes_on || !flight.questions.empty() || !flight.small.empty() ||
       !flight.adopts.empty() || !flight.takes.empty())
     return true;
-  if (flight.drops.empty() && flight.book_drops.empty()) return false;
+  if (flight.drops.empty() && flight.stale.empty()) return false;
   if (drops_.wait_for_company) return false;
   drops_.wait_for_company = true;
   drops_.company.expires_after(kDropsWait);
@@ -82,7 +82,7 @@ bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
 ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
   ExchangePlan plan;
   wire::FilesOrder& order = plan.order;
-  for (const auto* drops : {&flight.book_drops, &flight.drops}) {
+  for (const auto* drops : {&flight.stale, &flight.drops}) {
     for (const std::string& path : *drops) order.add_drop(path);
   }
   for (const StagedFiles::Question& question : flight.questions) {
@@ -113,7 +113,7 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
 }
 
 void SiteFiles::Body::unload(Flight flight) {
-  files_.not_dropped(std::move(flight.book_drops));
+  files_.not_dropped(std::move(flight.stale));
   drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   for (const auto& question : flight.questions) files_.not_told(question.key);
   for (const auto& file : flight.small) files_.not_sent(file.key);
@@ -169,20 +169,19 @@ void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
   const wire::FilesReport& report = *outcome.report;
   free_bytes_ = report.free_bytes();
   if (flight.lists) read_list(report);
-  const std::size_t of_book = flight.book_drops.size();
-  const std::size_t dropped = answered(report.drop_size(), of_book + flight.drops.size());
+  const std::size_t of_stale = flight.stale.size();
+  const std::size_t dropped = answered(report.drop_size(), of_stale + flight.drops.size());
   for (std::size_t at = 0; at < dropped; ++at) {
     const auto& done = report.drop(static_cast<int>(at));
     if (trouble_of(done) != FileTrouble::None && trouble_of(done) != FileTrouble::Absent)
       spdlog::warn("the files of {}: {}", site_.name, done.text());
   }
-  flight.book_drops.erase(
-      flight.book_drops.begin(),
-      flight.book_drops.begin() + static_cast<std::ptrdiff_t>(std::min(dropped, of_book)));
+  flight.stale.erase(flight.stale.begin(), flight.stale.begin() + static_cast<std::ptrdiff_t>(
+                                                                      std::min(dropped, of_stale)));
   flight.drops.erase(flight.drops.begin(),
                      flight.drops.begin() +
-                         static_cast<std::ptrdiff_t>(dropped > of_book ? dropped - of_book : 0));
-  files_.not_dropped(std::move(flight.book_drops));
+                         static_cast<std::ptrdiff_t>(dropped > of_stale ? dropped - of_stale : 0));
+  files_.not_dropped(std::move(flight.stale));
   drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   read_store_answers(flight, outcome);
   read_takes(flight, outcome);

@@ -99,6 +99,12 @@ void make_tables(sqlite::Connection& db) {
   set_version(db, kLayoutVersion);
 }
 
+bool is_known(sqlite::Connection& db) {
+  const std::string version = version_of(db);
+  return version == kVersionWithoutEnds || version == kVersionWithoutSums ||
+         version == kVersionWithSums || version == kLayoutVersion;
+}
+
 void take_over(sqlite::Connection& db) {
   if (version_of(db) == kVersionWithoutEnds) {
     db.execute(kEnds);

@@ -14,6 +14,8 @@ namespace hpcbatch::store {
 
 /// With the version that they have; nothing else is in them.
 void make_tables(sqlite::Connection& db);
+/// Whether this program, or an older one, made them.
+bool is_known(sqlite::Connection& db);
 /// Tables of an older version become today's.  Throws where a later program made them.
 void take_over(sqlite::Connection& db);
 /// Those that older programs did not make, and pass over.  Reads whole tables where they are missing.

@@ -25,13 +25,26 @@ constexpr std::uint64_t kPagesBetweenWords = 4096;
 
 constexpr std::uint32_t kMostPages = 1U << 30;
 
+/// A database grows by pages that are written; what was free when it grew need not have been. A
+/// count beyond that is damage, and to believe it would fill the disk.
+std::uint64_t most_pages(std::uint64_t lie_there, std::uint64_t in_the_log) {
+  return 2 * (lie_there + in_the_log) + 4096;
+}
+
+std::uint64_t pages_in(const std::string& file) {
+  std::error_code none;
+  const std::uintmax_t size = fs::file_size(file, none);
+  return none ? 0 : (size + kPageSize - 1) / kPageSize;
+}
+
 /// The newest of each page that finished commits of the log hold.  A frame whose sum is wrong is
 /// known by what follows it; behind frames whose heads cannot be read the log goes on with the first
 /// whose own sum the next one goes on from.
 class Log {
  public:
-  Log(std::string_view bytes, const std::optional<MarkText>& mark, StoreReport& report)
-      : log_(bytes), report_(report) {
+  Log(std::string_view bytes, const std::optional<MarkText>& mark, std::uint64_t lie_there,
+      StoreReport& report)
+      : log_(bytes), report_(report), most_(most_pages(lie_there, log_.frames())) {
     if (log_.frames() == 0) return;
     salts_ = log_.has_header() ? log_.salts() : salts_of_frames();
     if (mark && mark->salts == salts_ && mark->written <= log_.frames()) mark_ = mark;
@@ -40,6 +53,7 @@ class Log {
   }
   std::map<std::uint32_t, std::string> pages;
   std::uint32_t database_pages{0};
+  std::uint64_t most() const { return most_; }
 
  private:
   /// As it stands, or as it was put right.
@@ -104,7 +118,12 @@ class Log {
     // What a page was before is no lie: rows of it may be missing, or of a time that has passed.
     for (auto& [number, bytes] : open_) pages[number] = std::move(bytes);
     open_.clear();
-    database_pages = all;
+    if (all <= most_) {
+      database_pages = all;
+    } else {
+      report_.faults.push_back(
+          fmt::format("the log says that the database has {} pages, which cannot be", all));
+    }
   }
   bool continues(const Sum& sum, std::size_t at) const {
     return at + 1 < log_.frames() && log_.frame(at + 1).sum == log_.sum_behind(sum, at + 1);
@@ -140,6 +159,7 @@ class Log {
 
   LogView log_;
   StoreReport& report_;
+  std::uint64_t most_;  ///< pages that the database may have
   Salts salts_;
   std::optional<MarkText> mark_;
   std::size_t end_{0};  ///< behind the last frame that is certainly this log's
@@ -167,14 +187,18 @@ std::uint64_t pages_of(const std::string& file, const Log& log, bool has_sums,
                        StoreReport& report) {
   if (log.database_pages != 0) return log.database_pages;
   if (!fs::exists(file)) return 0;
-  const std::uint64_t lie_there = (fs::file_size(file) + kPageSize - 1) / kPageSize;
+  const std::uint64_t lie_there = pages_in(file);
   std::string head(kPageSize, '\0');
   std::ifstream(file, std::ios::binary)
       .read(head.data(), static_cast<std::streamsize>(head.size()));
   // As SQLite decides whether to believe it (sqlite.org/fileformat2.html, 1.3.7).
   const bool is_right =
       has_sums && has_its_sum(head, 1) && std::equal(&head[24], &head[28], &head[92]);
-  const std::uint64_t were = is_right ? big_endian(&head[28]) : lie_there;
+  const std::uint64_t said = is_right ? big_endian(&head[28]) : lie_there;
+  const std::uint64_t were = said <= log.most() ? said : lie_there;
+  if (said > log.most())
+    report.faults.push_back(
+        fmt::format("its head says that it has {} pages, which cannot be", said));
   if (were > lie_there)
     report.faults.push_back(
         fmt::format("of {} pages the file has lost the last {}", were, were - lie_there));
@@ -187,7 +211,7 @@ void put_together(const std::string& file, const std::string& to, bool has_sums,
                   StoreReport& report, const SalvageSaid& said) {
   const std::string log_bytes = read_whole(file + "-wal");
   const std::size_t faults_before = report.faults.size();
-  Log log(log_bytes, parse_mark(read_whole(file + "-mark")), report);
+  Log log(log_bytes, parse_mark(read_whole(file + "-mark")), pages_in(file), report);
   std::ifstream in(file, std::ios::binary);
   std::ofstream out(to, std::ios::binary | std::ios::trunc);
   const std::uint64_t pages = pages_of(file, log, has_sums, report);

@@ -69,17 +69,30 @@ void add_rows(sqlite::Connection& connection, StoreReport& report) {
   }
 }
 
+/// What is shown of tasks and expected of them; without it none is held back.
+constexpr const char* kStatistics[] = {"needs_before",     "metrics", "submitted_within",
+                                       "allocation_terms", "usage",   "profiles"};
+
+bool is_of_statistics(const std::string& table) {
+  return std::find(std::begin(kStatistics), std::end(kStatistics), table) != std::end(kStatistics);
+}
+
+enum class Tables : std::uint8_t { All, AllButStatistics };
+
 /// SQLite's own check knows of no table what it should be: a column whose name has changed is as good
-/// to it as any.  What an older program made is brought up to date first, for the look alone.
-void add_faults_of_layout(sqlite::Connection& db, StoreReport& report) {
+/// to it as any.  What an older program made is brought up to date first, for the look alone; of
+/// what a later one made nobody knows here what it should be.
+void add_faults_of_layout(sqlite::Connection& db, Tables which, StoreReport& report) {
   sqlite::Connection made(":memory:");
   make_tables(made);
   take_over(made);
   const sqlite::Transaction for_the_look(db);
+  if (!is_known(db)) return;
   take_over(db);
   sqlite::Statement tables = made.query("SELECT name FROM sqlite_master WHERE type='table'");
   while (tables.step()) {
     const std::string table = tables.text(0);
+    if (which == Tables::AllButStatistics && is_of_statistics(table)) continue;
     const std::vector<std::string> missed =
         not_among(columns_of(made, table), columns_of(db, table));
     if (!missed.empty())
@@ -89,8 +102,8 @@ void add_faults_of_layout(sqlite::Connection& db, StoreReport& report) {
   }
 }
 
-StoreReport looked_through(const std::string& file, const std::string& work, bool& has_sums,
-                           const SalvageSaid& said) {
+StoreReport looked_through(const std::string& file, const std::string& work, Tables which,
+                           bool& has_sums, const SalvageSaid& said) {
   if (!fs::exists(file) && !fs::exists(file + "-wal"))
     throw std::runtime_error(file + " is not there");
   StoreReport report;
@@ -104,7 +117,7 @@ StoreReport looked_through(const std::string& file, const std::string& work, boo
   };
   if (const std::string found = connection.quick_check(go_on); !found.empty())
     report.faults.push_back(found);
-  if (report.is_good()) add_faults_of_layout(connection, report);
+  if (report.is_good()) add_faults_of_layout(connection, which, report);
   if (report.is_good()) add_rows(connection, report);
   return report;
 }
@@ -145,8 +158,7 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
   // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
   // of themselves and which task submitted others is not shown: no fault that holds tasks back.
   std::string lost;
-  for (const char* table :
-       {"needs_before", "metrics", "submitted_within", "allocation_terms", "usage", "profiles"}) {
+  for (const char* table : kStatistics) {
     if (!has_table(old, table) || !copy_rows(old, fresh, table, said))
       lost += (lost.empty() ? "" : ", ") + std::string(table);
   }
@@ -180,7 +192,7 @@ Result<StoreReport> look_through(const std::string& file, const std::string& fol
   try {
     const OwnFolder work(folder + "/hpcbatch-fsck-");
     bool has_sums = false;
-    return looked_through(file, work.path + "/old.db", has_sums, said);
+    return looked_through(file, work.path + "/old.db", Tables::All, has_sums, said);
   } catch (const std::exception& e) {
     return not_done(fmt::format("cannot look through {}: {}", file, e.what()));
   }
@@ -194,7 +206,7 @@ Result<StoreReport> salvage(const std::string& file, const std::string& into,
     const OwnFolder work(into + ".");
     const std::string old = work.path + "/old.db", fresh = work.path + "/new.db";
     bool has_sums = false;
-    StoreReport report = looked_through(file, old, has_sums, said);
+    StoreReport report = looked_through(file, old, Tables::AllButStatistics, has_sums, said);
     report.rows.clear();
     {
       auto made = Store::open(fresh);

@@ -171,7 +171,8 @@ TEST(ScriptTest, LinesOfOtherBatchSystemsAreRefused) {
             "/w/job.sh:3: '#PBS -l select=1:ncpus=2' is a line for PBS, which hpcbatch does not "
             "read; say what it asks for in a line as '#HPCBATCH --cpus 2 --mem 4G --time 1h' and "
             "remove it, or hand the script to qsub");
-  for (const char* line : {"#BSUB -n 4", "#$ -cwd", "#$ -t 1-3", "#MSUB -l nodes=1", "#PBS\t-N x"})
+  for (const char* line : {"#BSUB -n 4", "#$ -cwd", "#$ -t 1-3", "#MSUB -l nodes=1", "#PBS\t-N x",
+                           "#COBALT -n 1", "#flux: -N4", "# FLUX:-t 1h"})
     EXPECT_THAT(refused_script(std::string("#!/bin/sh\n") + line + "\n:"), HasSubstr(":2: '#"))
         << line;
   EXPECT_THAT(refused_script("#!/bin/sh\n:\n#$ -cwd\n"), HasSubstr("Grid Engine"));

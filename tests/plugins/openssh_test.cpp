@@ -43,11 +43,11 @@ TEST(OpenSsh, TheSharedConnectionCanBeEnded) {
   EXPECT_EQ(sshd.connections(), 1u);
   // By another than the one that opened it, as an engine that was started anew is.
   const auto transport = contract::load<Transport>(kPlugin, config);
-  dynamic_cast<KeepsConnection&>(*transport).end_connection(soon());
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   EXPECT_TRUE(comes_true([&] { return sshd.connections() == 0; }));
-  dynamic_cast<KeepsConnection&>(*transport).end_connection(soon());
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   EXPECT_TRUE(transport->list("/", soon()));
-  dynamic_cast<KeepsConnection&>(*transport).end_connection(soon());
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   // It says that it ends, and takes its socket away after that.
   EXPECT_TRUE(comes_true([&] { return std::filesystem::is_empty(sshd.path("control")); }));
 }
@@ -110,7 +110,7 @@ TEST(OpenSsh, AConnectionOpenedByHandIsUsed) {
   const auto transport = contract::load<Transport>(kPlugin, config);
   const auto names = transport->list("/", deadline);
   EXPECT_TRUE(names) << names.error().text;
-  dynamic_cast<KeepsConnection&>(*transport).end_connection(deadline);
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
   EXPECT_TRUE(transport->list("/", deadline)) << "it is not ours to end";
   Sshd::run("ssh -O exit -S " + socket.substr(0, socket.find(' ')) + " 127.0.0.1 2>/dev/null");
 }

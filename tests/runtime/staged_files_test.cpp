@@ -160,9 +160,9 @@ TEST_F(StagedFilesTest, ADropThatWasNotDoneIsForgottenWhereTheFileIsThereAgain) 
 }
 
 /// A site that keeps what it was sent, loses some of it, and does not always answer.
-class FileBookWorld {
+class StagedFilesWorld {
  public:
-  explicit FileBookWorld(unsigned seed) : random_(seed), files_("far", 5000) {}
+  explicit StagedFilesWorld(unsigned seed) : random_(seed), files_("far", 5000) {}
 
   void step() {
     now_ += 1s;
@@ -312,10 +312,10 @@ class FileBookWorld {
   std::set<std::pair<std::uint64_t, StageOwner>> open_;
 };
 
-TEST(FileBookRandomTest, EveryOwnerIsAnsweredOnceAndNothingThatIsHeldIsDropped) {
+TEST(StagedFilesRandomTest, EveryOwnerIsAnsweredOnceAndNothingThatIsHeldIsDropped) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
-    FileBookWorld world(seed);
+    StagedFilesWorld world(seed);
     for (int i = 0; i < 400; ++i) world.step();
     world.settle();
     if (testing::Test::HasFailure()) return;

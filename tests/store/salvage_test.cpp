@@ -77,6 +77,17 @@ class BadBlocks : public StoreInFolder {
     }
     return found;
   }
+  /// One letter of the description of a table, under a sum that is right.
+  void damage_name(const std::string& table, const std::string& column) const {
+    for (std::uint64_t number = 1; number <= pages(); ++number) {
+      std::string bytes = page(number);
+      const std::size_t description = bytes.find("CREATE TABLE " + table + "(");
+      if (description == std::string::npos) continue;
+      bytes[bytes.find(column, description) + 1] = 'H';
+      put_sum(bytes, number);
+      put(number, bytes);
+    }
+  }
   /// As a drive gives back a block that it cannot read.
   void lose(std::uint64_t number) const { put(number, std::string(kPageSize, '\0')); }
 
@@ -201,23 +212,30 @@ TEST_F(BadBlocks, OfNothingHoldNothing) {
 /// With sums that are right: no disk does that, but a fault in memory may.
 TEST_F(BadBlocks, AColumnWhoseNameIsDamagedIsNamedAndItsRowsAreSaved) {
   fill();
-  for (std::uint64_t number = 1; number <= pages(); ++number) {
-    std::string bytes = page(number);
-    const std::size_t table = bytes.find("CREATE TABLE arrays(");
-    if (table == std::string::npos) continue;
-    bytes[bytes.find("environment", table) + 7] = 'H';
-    put_sum(bytes, number);
-    put(number, bytes);
-  }
+  damage_name("arrays", "environment");
+  damage_name("results", "sequence");
   const auto looked = look_through(file(), folder);
   ASSERT_TRUE(looked) << looked.error().text;
   EXPECT_THAT(looked->faults,
-              testing::ElementsAre(
-                  "the description of the table 'arrays' is damaged: it has no environment"));
+              testing::UnorderedElementsAre(
+                  "the description of the table 'arrays' is damaged: it has no environment",
+                  "the description of the table 'results' is damaged: it has no sequence"));
   EXPECT_FALSE(salvaged().is_good());
   const Found all = found();
   EXPECT_EQ(all.wrong, "");
   EXPECT_EQ(all.arrays.size(), kArrays);
+  EXPECT_EQ(all.results, kArrays / 2);
+  EXPECT_EQ(all.not_held, 0U) << "what has not ended waits for somebody to look";
+}
+
+TEST_F(BadBlocks, OfWhatIsOnlyShownHoldNothing) {
+  fill();
+  damage_name("metrics", "json");
+  const auto looked = look_through(file(), folder);
+  ASSERT_TRUE(looked) << looked.error().text;
+  EXPECT_EQ(looked->faults.size(), 1U);
+  EXPECT_TRUE(salvaged().is_good());
+  EXPECT_EQ(found().not_held, kArrays);
 }
 
 TEST_F(BadBlocks, AnywhereNeverMakeAWrongTask) {

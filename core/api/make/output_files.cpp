@@ -22,9 +22,13 @@ OutputFiles output_files(const wire::Start& start) {
 }
 
 OutputFiles output_files(const std::string& recipe, TaskId task, const std::optional<Item>& item) {
-  const wire::Start start = start_from_bytes(recipe);
+  return output_files(start_from_bytes(recipe), filled_in(recipe), task, item);
+}
+
+OutputFiles output_files(const wire::Start& start, Filled filled, TaskId task,
+                         const std::optional<Item>& item) {
   OutputFiles files = output_files(start);
-  if (filled_in(recipe) == Filled::Nothing) return files;
+  if (filled == Filled::Nothing) return files;
   const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
   return {with_places(files.out, task, item, index), with_places(files.err, task, item, index)};
 }

@@ -18,6 +18,9 @@ struct OutputFiles {
   std::string out, err;
 };
 
+/// Of one task.
+OutputFiles output_files(const wire::Start& start, Filled filled, TaskId task,
+                         const std::optional<Item>& item);
 /// Of one task of a recipe as the store keeps it.
 OutputFiles output_files(const std::string& recipe, TaskId task, const std::optional<Item>& item);
 /// Of all tasks of a submission: with the places that each fills in.

@@ -9,7 +9,6 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value_stack.hpp>
 
-#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -103,7 +102,6 @@ class SubmitPieces {
     return put([number](json::value_stack& stack) { stack.push_uint64(number); });
   }
   bool on_double(double number, json::string_view, error_code&) {
-    has_infinity_ = has_infinity_ || !std::isfinite(number);
     return put([number](json::value_stack& stack) { stack.push_double(number); });
   }
   bool on_bool(bool yes, error_code&) {
@@ -131,6 +129,7 @@ class SubmitPieces {
   void hand_on() {
     {
       const json::value piece = stack_.release();
+      has_infinity_ = has_infinity_ || holds_infinity(piece);
       if (is_object_ && !has_double_key_) {
         if (in_tasks_) {
           reader_.task(piece);
@@ -209,11 +208,11 @@ SubmitWithContent read_submit_body(std::string body) {
   refuse_json(error);
   SubmitPieces& pieces = parser.handler();
   if (!pieces.is_object()) throw BadRequest(kNoObject);
-  if (pieces.has_infinity()) throw BadRequest(kTooLarge);
   if (pieces.has_double_key()) {
     const json::value whole = parse_body_of_submits(body);
     return {read_submit(whole), content_of(whole)};
   }
+  if (pieces.has_infinity()) throw BadRequest(kTooLarge);
   body = {};
   return {pieces.reader().finish(), pieces.content().hash()};
 }

@@ -202,17 +202,23 @@ struct Foreign {
   bool only_in_head;  ///< that system does not read them behind the first command
 };
 constexpr std::array kForeign{
-    Foreign{"#PBS", "PBS", "qsub", true},          Foreign{"#BSUB", "LSF", "bsub", false},
+    Foreign{"#PBS", "PBS", "qsub", true}, Foreign{"#BSUB", "LSF", "bsub", false},
     Foreign{"#$ -", "Grid Engine", "qsub", false}, Foreign{"#$\t-", "Grid Engine", "qsub", false},
-    Foreign{"#$-", "Grid Engine", "qsub", false},  Foreign{"#MSUB", "Moab", "msub", true},
-    Foreign{"#COBALT", "Cobalt", "qsub", true},    Foreign{"#OAR", "OAR", "oarsub", true},
-    Foreign{"#PJM", "PJM", "pjsub", true}};
+    Foreign{"#$-", "Grid Engine", "qsub", false}, Foreign{"#MSUB", "Moab", "msub", true},
+    Foreign{"#COBALT", "Cobalt", "qsub", true}, Foreign{"#OAR", "OAR", "oarsub", true},
+    Foreign{"#PJM", "PJM", "pjsub", true},
+    // In either case, with or without the space (Flux's RFC 36).
+    Foreign{"#flux:", "Flux", "flux batch", false}, Foreign{"# flux:", "Flux", "flux batch", false},
+    Foreign{"#FLUX:", "Flux", "flux batch", false},
+    Foreign{"# FLUX:", "Flux", "flux batch", false}};
 
 void refuse_foreign(std::string_view line, bool is_in_head, const std::string& where) {
   for (const Foreign& foreign : kForeign) {
     if (!line.starts_with(foreign.mark) || (foreign.only_in_head && !is_in_head)) continue;
     const std::string_view rest = line.substr(foreign.mark.size());
-    if (foreign.mark.back() != '-' && !rest.empty() && rest[0] != ' ' && rest[0] != '\t') continue;
+    const bool is_whole =
+        std::string_view("-:").find(foreign.mark.back()) != std::string_view::npos;
+    if (!is_whole && !rest.empty() && rest[0] != ' ' && rest[0] != '\t') continue;
     throw std::invalid_argument(
         where + "'" + show_text(trimmed(line), 80) + "' is a line for " +
         std::string(foreign.system) +

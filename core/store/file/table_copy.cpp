@@ -114,6 +114,7 @@ class TableCopy {
     ++in_vain_;
     Scan done;
     try {
+      learn_columns();
       sqlite::Statement rows = from_.query(select(fixed.size(), way));
       bind(rows, fixed, low, high);
       while (rows.step()) {
@@ -138,33 +139,41 @@ class TableCopy {
     const std::string down = way == Way::Down ? " DESC" : "";
     if (order_.empty()) {
       text = fmt::format("SELECT 0,* FROM {} WHERE ?1<?2 AND {} ORDER BY {}{}", table_,
-                         without(table_), text_order_of(table_), down);
+                         without(table_), theirs(text_order_of(table_)), down);
       return text.c_str();
     }
-    text = fmt::format("SELECT {0},* FROM {1} WHERE {0}>?1 AND {0}<?2", order_[fixed], table_);
-    for (std::size_t i = 0; i < fixed; ++i) text += fmt::format(" AND {}=?{}", order_[i], i + 3);
+    text =
+        fmt::format("SELECT {0},* FROM {1} WHERE {0}>?1 AND {0}<?2", theirs(order_[fixed]), table_);
+    for (std::size_t i = 0; i < fixed; ++i)
+      text += fmt::format(" AND {}=?{}", theirs(order_[i]), i + 3);
     text += " ORDER BY ";
     for (std::size_t i = fixed; i < order_.size(); ++i)
-      text += (i > fixed ? "," : "") + order_[i] + down;
+      text += (i > fixed ? "," : "") + theirs(order_[i]) + down;
     return text.c_str();
   }
   /// A column whose name is damaged stands for the one that is missed.
-  std::vector<std::string> names() {
-    std::vector<std::string> old = columns_of(from_, table_);
-    const std::vector<std::string> made = columns_of(to_, table_), missed = not_among(made, old);
+  void learn_columns() {
+    if (!ours_.empty()) return;
+    theirs_ = columns_of(from_, table_);
+    std::vector<std::string> names = theirs_;
+    const std::vector<std::string> made = columns_of(to_, table_), missed = not_among(made, names);
     auto next = missed.begin();
-    for (std::string& name : old) {
+    for (std::string& name : names) {
       if (std::find(made.begin(), made.end(), name) == made.end() && next != missed.end())
         name = *next++;
     }
-    return old;
+    ours_ = std::move(names);
+  }
+  /// What it is called there.
+  const std::string& theirs(const std::string& column) const {
+    const auto found = std::find(ours_.begin(), ours_.end(), column);
+    return found == ours_.end() ? column : theirs_[static_cast<std::size_t>(found - ours_.begin())];
   }
   void add(const sqlite::Statement& row) {
     if (insert_.empty()) {
-      const std::vector<std::string> columns = names();
       insert_ =
-          fmt::format("INSERT OR REPLACE INTO {}({}) VALUES({})", table_, fmt::join(columns, ","),
-                      fmt::join(std::vector<const char*>(columns.size(), "?"), ","));
+          fmt::format("INSERT OR REPLACE INTO {}({}) VALUES({})", table_, fmt::join(ours_, ","),
+                      fmt::join(std::vector<const char*>(ours_.size(), "?"), ","));
     }
     to_.query(insert_.c_str()).run_with(row, 1);
     in_vain_ = 0;
@@ -175,6 +184,7 @@ class TableCopy {
   sqlite::Connection& to_;
   std::string table_;
   const std::vector<std::string>& order_;
+  std::vector<std::string> theirs_, ours_;  ///< the columns, in the order that they have there
   std::string insert_;
   std::map<std::pair<std::size_t, Way>, std::string> selects_;
   const Said& said_;

@@ -48,9 +48,9 @@ void RequestDispatcher::cancelled(Request request, Time now) {
   if (at == requests_.end()) return;
   std::erase(waiting_, request);
   if (at->second.at) {
-    WorkerState& served = workers_.at(*at->second.at);
-    served.is_cancelled = true;
-    served.since = now;
+    WorkerState& its = workers_.at(*at->second.at);
+    its.is_cancelled = true;
+    its.since = now;
     actions_.emplace_back(Cancel{*at->second.at, request});
   }
   requests_.erase(at);
@@ -98,43 +98,43 @@ void RequestDispatcher::heard(Worker worker, Time now) {
 void RequestDispatcher::answered(Worker worker, Request request, Time now) {
   const auto at = workers_.find(worker);
   if (at == workers_.end() || at->second.batch.erase(request) == 0) return;
-  WorkerState& served = at->second;
+  WorkerState& its = at->second;
   requests_.erase(request);
-  ++served.served;
-  served.since = now;
-  if (!served.batch.empty()) return;
-  served.state = State::Ready;
-  served.is_cancelled = false;
+  ++its.served;
+  its.since = now;
+  if (!its.batch.empty()) return;
+  its.state = State::Ready;
+  its.is_cancelled = false;
 }
 
 void RequestDispatcher::renews(Worker worker, Time now) {
   const auto at = workers_.find(worker);
   if (at == workers_.end()) return;
-  const WorkerState served = std::move(at->second);
+  const WorkerState its = std::move(at->second);
   workers_.erase(at);
   actions_.emplace_back(EndWorker{worker, "what it has loaded has changed"});
   // It says so before it begins: nothing of them was done.
-  for (auto one = served.batch.rbegin(); one != served.batch.rend(); ++one) {
+  for (auto one = its.batch.rbegin(); one != its.batch.rend(); ++one) {
     const auto request = requests_.find(*one);
     if (request == requests_.end()) continue;
     request->second.at.reset();
     waiting_.push_front(*one);
   }
-  begin_worker(served.devices, now);
+  begin_worker(its.devices, now);
 }
 
 void RequestDispatcher::died(Worker worker, const std::string& why, Time now) {
   const auto at = workers_.find(worker);
   if (at == workers_.end()) return;
-  const WorkerState served = std::move(at->second);
+  const WorkerState its = std::move(at->second);
   workers_.erase(at);
-  lost(served, why, now);
+  lost(its, why, now);
 }
 
 /// It is gone, or told to go.
-void RequestDispatcher::lost(const WorkerState& served, const std::string& why, Time now) {
-  if (served.state == State::Starting) return start_failed(why + " before it was ready", now);
-  take_back(served.batch, why);
+void RequestDispatcher::lost(const WorkerState& its, const std::string& why, Time now) {
+  if (its.state == State::Starting) return start_failed(why + " before it was ready", now);
+  take_back(its.batch, why);
 }
 
 void RequestDispatcher::take_back(const std::set<Request>& batch, const std::string& why) {
@@ -157,9 +157,9 @@ void RequestDispatcher::take_back(const std::set<Request>& batch, const std::str
 }
 
 /// What its requests were granted is theirs to use, by whichever process.
-std::uint64_t RequestDispatcher::bound_of(const WorkerState& served) const {
+std::uint64_t RequestDispatcher::bound_of(const WorkerState& its) const {
   std::uint64_t granted = 0;
-  for (const Request request : served.batch) {
+  for (const Request request : its.batch) {
     if (const auto at = requests_.find(request); at != requests_.end())
       granted += at->second.memory;
   }
@@ -181,23 +181,22 @@ void RequestDispatcher::uses(Worker worker, std::uint64_t memory, Time now) {
   died(worker, why, now);
 }
 
-Time RequestDispatcher::deadline_of(const WorkerState& served) const {
-  return std::min(served.since + terms_.start, served.begun + kTimesSilentStart * terms_.start);
+Time RequestDispatcher::deadline_of(const WorkerState& its) const {
+  return std::min(its.since + terms_.start, its.begun + kTimesSilentStart * terms_.start);
 }
 
-void RequestDispatcher::watch(Worker worker, WorkerState& served, Time now,
+void RequestDispatcher::watch(Worker worker, WorkerState& its, Time now,
                               std::vector<Worker>& over) {
   std::string why;
-  if (served.state == State::Starting && terms_.start > Duration{} && now >= deadline_of(served)) {
+  if (its.state == State::Starting && terms_.start > Duration{} && now >= deadline_of(its)) {
     why = "it was not ready in time";
-  } else if (served.state == State::Working && served.is_cancelled &&
-             now >= served.since + kStopsWithin) {
+  } else if (its.state == State::Working && its.is_cancelled && now >= its.since + kStopsWithin) {
     why = "it does not stop what nobody waits for";
-  } else if (served.state == State::Ready) {
-    const bool is_used_up = terms_.requests != 0 && served.served >= terms_.requests;
+  } else if (its.state == State::Ready) {
+    const bool is_used_up = terms_.requests != 0 && its.served >= terms_.requests;
     const bool is_idle = waiting_.empty() && terms_.idle > Duration{} &&
-                         now >= served.since + terms_.idle && workers_.size() - over.size() > 1;
-    if (is_used_up || served.is_too_large) why = "it is renewed";
+                         now >= its.since + terms_.idle && workers_.size() - over.size() > 1;
+    if (is_used_up || its.is_too_large) why = "it is renewed";
     if (is_idle) why = "nobody wants it";
   }
   if (why.empty()) return;
@@ -205,11 +204,11 @@ void RequestDispatcher::watch(Worker worker, WorkerState& served, Time now,
   over.push_back(worker);
 }
 
-void RequestDispatcher::hand_over(Worker worker, WorkerState& served, Time now) {
+void RequestDispatcher::hand_over(Worker worker, WorkerState& its, Time now) {
   std::vector<Request> batch;
   for (const Request request : waiting_) {
     const Known& known = requests_.at(request);
-    if (known.devices != served.devices) continue;
+    if (known.devices != its.devices) continue;
     if (known.alone && !batch.empty()) continue;
     batch.push_back(request);
     if (known.alone || batch.size() >= std::max<std::size_t>(terms_.batch, 1)) break;
@@ -219,10 +218,10 @@ void RequestDispatcher::hand_over(Worker worker, WorkerState& served, Time now) 
     std::erase(waiting_, request);
     requests_.at(request).at = worker;
   }
-  served.batch = {batch.begin(), batch.end()};
-  served.state = State::Working;
-  served.since = now;
-  served.is_cancelled = false;
+  its.batch = {batch.begin(), batch.end()};
+  its.state = State::Working;
+  its.since = now;
+  its.is_cancelled = false;
   actions_.emplace_back(HandOver{worker, std::move(batch)});
 }
 
@@ -233,9 +232,9 @@ void RequestDispatcher::staff(Time now) {
   const std::size_t batch = std::max<std::size_t>(terms_.batch, 1);
   std::map<std::string, std::size_t> waiting, there, starting;
   for (const Request request : waiting_) ++waiting[requests_.at(request).devices];
-  for (const auto& [worker, served] : workers_) {
-    ++there[served.devices];
-    if (served.state == State::Starting) starting[served.devices] += batch;
+  for (const auto& [worker, its] : workers_) {
+    ++there[its.devices];
+    if (its.state == State::Starting) starting[its.devices] += batch;
   }
   for (const auto& [devices, count] : waiting) {
     for (std::size_t taken = starting[devices]; taken < count; taken += batch) {
@@ -249,15 +248,15 @@ void RequestDispatcher::staff(Time now) {
 std::vector<RequestDispatcher::Action> RequestDispatcher::decide(Time now) {
   if (given_up_) return std::exchange(actions_, {});
   std::vector<Worker> over;
-  for (auto& [worker, served] : workers_) watch(worker, served, now, over);
+  for (auto& [worker, its] : workers_) watch(worker, its, now, over);
   for (const Worker worker : over) {
-    const WorkerState served = std::move(workers_.at(worker));
+    const WorkerState its = std::move(workers_.at(worker));
     workers_.erase(worker);
-    lost(served, "it was ended", now);
+    lost(its, "it was ended", now);
     if (given_up_) return std::exchange(actions_, {});
   }
-  for (auto& [worker, served] : workers_) {
-    if (served.state == State::Ready) hand_over(worker, served, now);
+  for (auto& [worker, its] : workers_) {
+    if (its.state == State::Ready) hand_over(worker, its, now);
   }
   staff(now);
   return std::exchange(actions_, {});
@@ -270,12 +269,11 @@ std::optional<Time> RequestDispatcher::next() const {
     if (!earliest || time < *earliest) earliest = time;
   };
   if (not_before_ && !waiting_.empty()) consider(*not_before_);
-  for (const auto& [worker, served] : workers_) {
-    if (served.state == State::Starting && terms_.start > Duration{}) consider(deadline_of(served));
-    if (served.state == State::Working && served.is_cancelled)
-      consider(served.since + kStopsWithin);
-    if (served.state == State::Ready && terms_.idle > Duration{} && workers_.size() > 1)
-      consider(served.since + terms_.idle);
+  for (const auto& [worker, its] : workers_) {
+    if (its.state == State::Starting && terms_.start > Duration{}) consider(deadline_of(its));
+    if (its.state == State::Working && its.is_cancelled) consider(its.since + kStopsWithin);
+    if (its.state == State::Ready && terms_.idle > Duration{} && workers_.size() > 1)
+      consider(its.since + terms_.idle);
   }
   return earliest;
 }

@@ -121,14 +121,14 @@ class RequestDispatcher {
   };
 
   void begin_worker(const std::string& devices, Time now);
-  void lost(const WorkerState& served, const std::string& why, Time now);
+  void lost(const WorkerState& its, const std::string& why, Time now);
   void take_back(const std::set<Request>& batch, const std::string& why);
   void start_failed(const std::string& why, Time now);
-  void watch(Worker worker, WorkerState& served, Time now, std::vector<Worker>& over);
-  void hand_over(Worker worker, WorkerState& served, Time now);
+  void watch(Worker worker, WorkerState& its, Time now, std::vector<Worker>& over);
+  void hand_over(Worker worker, WorkerState& its, Time now);
   void staff(Time now);
-  Time deadline_of(const WorkerState& served) const;
-  std::uint64_t bound_of(const WorkerState& served) const;
+  Time deadline_of(const WorkerState& its) const;
+  std::uint64_t bound_of(const WorkerState& its) const;
 
   DispatchTerms terms_;
   std::map<Request, Known> requests_;

@@ -226,9 +226,9 @@ bool FileStore::list(const std::string& after, std::size_t most,
                      const std::function<bool()>& still_time,
                      google::protobuf::RepeatedPtrField<wire::FilesReport::Entry>& entries) const {
   const std::time_t now = std::time(nullptr);
-  for (const std::string& registry : names_in(files_.get(), 2)) {
-    if (registry < after.substr(0, 2)) continue;
-    const auto hashes = enter(files_.get(), registry);
+  for (const std::string& prefix : names_in(files_.get(), 2)) {
+    if (prefix < after.substr(0, 2)) continue;
+    const auto hashes = enter(files_.get(), prefix);
     if (std::holds_alternative<FileRefusal>(hashes)) continue;
     const int in = std::get<Fd>(hashes).get();
     for (const std::string& hash : names_in(in, wire::kHashDigits)) {

@@ -94,7 +94,7 @@ ProgramSettings read_settings(const Keys& keys) {
   return settings;
 }
 
-class OpenSsh final : public RemoteTransport, public KeepsConnection {
+class OpenSsh final : public RemoteTransport, public ConnectionKeeper {
  public:
   explicit OpenSsh(const char* config_yaml)
       : OpenSsh(Keys(config_yaml,

@@ -8,12 +8,12 @@ namespace hpcbatch {
 /// A class that is a `Transport` may be this too, where its calls share a connection that other
 /// transports, and engines that come later, use as well; the engine finds out with a dynamic_cast.
 /// Not part of `Transport`, so that plugins that know nothing of it stay as they are.
-class KeepsConnection {
+class ConnectionKeeper {
  public:
-  KeepsConnection() = default;
-  KeepsConnection(const KeepsConnection&) = delete;
-  KeepsConnection& operator=(const KeepsConnection&) = delete;
-  virtual ~KeepsConnection() = default;
+  ConnectionKeeper() = default;
+  ConnectionKeeper(const ConnectionKeeper&) = delete;
+  ConnectionKeeper& operator=(const ConnectionKeeper&) = delete;
+  virtual ~ConnectionKeeper() = default;
 
   /// Ends it, unless a person has opened it.  Blocks until then or until the deadline; in turn with
   /// the transport's other calls.

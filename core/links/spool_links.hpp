@@ -22,16 +22,16 @@ namespace hpcbatch {
 
 /// Of the loop's thread only.  Exchanges have a lane and a login of their own: often while
 /// something comes, ever less often while nothing does.
-class SpoolReader {
+class SpoolLinks {
  public:
   using Connected = std::function<void(asio::generic::stream_protocol::socket)>;
 
   /// `prefix`: of the names of this engine's allocations.
-  SpoolReader(asio::io_context& loop, const PluginHost& plugins, const Site& site,
-              const PilotProgram& program, std::string prefix, Connected connected);
-  SpoolReader(const SpoolReader&) = delete;
-  SpoolReader& operator=(const SpoolReader&) = delete;
-  ~SpoolReader();
+  SpoolLinks(asio::io_context& loop, const PluginHost& plugins, const Site& site,
+             const PilotProgram& program, std::string prefix, Connected connected);
+  SpoolLinks(const SpoolLinks&) = delete;
+  SpoolLinks& operator=(const SpoolLinks&) = delete;
+  ~SpoolLinks();
 
   /// Whether the site has pilots that may come by it.
   void want(bool wanted);

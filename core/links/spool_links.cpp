@@ -1,4 +1,4 @@
-#include "links/spool_reader.hpp"
+#include "links/spool_links.hpp"
 
 #include "posix/doubling_pause.hpp"
 #include "wire/spool.hpp"
@@ -30,8 +30,8 @@ constexpr std::size_t kWindow = std::size_t{4} << 20;
 
 }  // namespace
 
-SpoolReader::SpoolReader(asio::io_context& loop, const PluginHost& plugins, const Site& site,
-                         const PilotProgram& program, std::string prefix, Connected connected)
+SpoolLinks::SpoolLinks(asio::io_context& loop, const PluginHost& plugins, const Site& site,
+                       const PilotProgram& program, std::string prefix, Connected connected)
     : loop_(loop),
       plugins_(plugins),
       site_(site),
@@ -41,14 +41,14 @@ SpoolReader::SpoolReader(asio::io_context& loop, const PluginHost& plugins, cons
       calls_(loop, kSpoolGrace, [this] { return new_tools(); }),
       timer_(loop) {}
 
-SpoolReader::~SpoolReader() {
+SpoolLinks::~SpoolLinks() {
   *lives_ = false;
   for (auto& [name, connection] : connections_) {
     if (connection.tunnel) connection.tunnel->close();
   }
 }
 
-bool SpoolReader::new_tools() {
+bool SpoolLinks::new_tools() {
   auto transport = plugins_.transport(site_.transport, site_.transport_config);
   if (!transport) {
     tell(transport.error().text);
@@ -59,12 +59,12 @@ bool SpoolReader::new_tools() {
   return true;
 }
 
-void SpoolReader::tell(const std::string& trouble) {
+void SpoolLinks::tell(const std::string& trouble) {
   if (trouble_ != trouble) spdlog::warn("the spool of {}: {}", site_.name, trouble);
   trouble_ = trouble;
 }
 
-void SpoolReader::want(bool wanted) {
+void SpoolLinks::want(bool wanted) {
   if (wanted == wanted_) return;
   wanted_ = wanted;
   if (wanted) {
@@ -74,7 +74,7 @@ void SpoolReader::want(bool wanted) {
   }
 }
 
-void SpoolReader::look_after(std::chrono::milliseconds pause) {
+void SpoolLinks::look_after(std::chrono::milliseconds pause) {
   pause_ = pause;
   timer_.expires_after(pause);
   timer_.async_wait([this, lives = lives_](const boost::system::error_code& error) {
@@ -83,7 +83,7 @@ void SpoolReader::look_after(std::chrono::milliseconds pause) {
 }
 
 /// The engine has something to say: what else it says in this turn goes along.
-void SpoolReader::wake() {
+void SpoolLinks::wake() {
   if (is_exchanging_ || failures_ > 0) {
     has_more_ = true;
   } else if (pause_ > kShortestPause) {
@@ -93,7 +93,7 @@ void SpoolReader::wake() {
 
 // --- one exchange ------------------------------------------------------------------------------
 
-wire::SpoolOrder SpoolReader::order() {
+wire::SpoolOrder SpoolLinks::order() {
   wire::SpoolOrder order;
   order.set_prefix(prefix_);
   order.set_most_bytes(kMostSpoolBytes);
@@ -126,7 +126,7 @@ wire::SpoolOrder SpoolReader::order() {
   return order;
 }
 
-void SpoolReader::exchange() {
+void SpoolLinks::exchange() {
   if (is_exchanging_) return;
   if (!wanted_ && connections_.empty()) return;
   if (!tools_ && !new_tools()) return look_after(kPauseInTrouble);
@@ -152,8 +152,7 @@ void SpoolReader::exchange() {
   });
 }
 
-void SpoolReader::answered(const Result<wire::SpoolReport>& report,
-                           std::chrono::milliseconds took) {
+void SpoolLinks::answered(const Result<wire::SpoolReport>& report, std::chrono::milliseconds took) {
   is_exchanging_ = false;
   if (!report) {
     tell(report.error().text);
@@ -175,7 +174,7 @@ void SpoolReader::answered(const Result<wire::SpoolReport>& report,
   look_after(std::max(next, took));
 }
 
-bool SpoolReader::heard(const wire::SpoolReport& report) {
+bool SpoolLinks::heard(const wire::SpoolReport& report) {
   if (!std::exchange(has_heard_, true)) begin_anew(report);
   bool any = false;
   unsigned begun = 0;
@@ -214,7 +213,7 @@ bool SpoolReader::heard(const wire::SpoolReport& report) {
 
 /// A pilot that was heard by an engine before this one may say nothing for minutes: it is told now
 /// to begin anew, and one that has only just begun bears that.
-void SpoolReader::begin_anew(const wire::SpoolReport& first) {
+void SpoolLinks::begin_anew(const wire::SpoolReport& first) {
   std::set<std::string> beginning;
   for (const wire::SpoolPiece& piece : first.pieces()) {
     if (piece.number() == 1) beginning.insert(piece.connection());
@@ -225,13 +224,13 @@ void SpoolReader::begin_anew(const wire::SpoolReport& first) {
   if (!connections_.empty()) has_more_ = true;
 }
 
-void SpoolReader::hear(Connection& from, const wire::SpoolPiece& piece) {
+void SpoolLinks::hear(Connection& from, const wire::SpoolPiece& piece) {
   from.heard = piece.number();
   if (from.tunnel) from.tunnel->hear(piece.data());
 }
 
 /// What the site says of the pieces for one pilot.
-bool SpoolReader::passed_on(Connection& to, const wire::SpoolReport::Connection& shown) {
+bool SpoolLinks::passed_on(Connection& to, const wire::SpoolReport::Connection& shown) {
   bool any = false;
   while (!to.on_their_way.empty() && to.on_their_way.front().number() <= shown.put()) {
     to.not_allowed_yet += to.on_their_way.front().data().size();
@@ -245,7 +244,7 @@ bool SpoolReader::passed_on(Connection& to, const wire::SpoolReport::Connection&
 }
 
 /// False where there is no room for it now: its first piece is heard later.
-bool SpoolReader::begin(const std::string& name) {
+bool SpoolLinks::begin(const std::string& name) {
   const auto said = [this, name](const std::string& bytes) {
     connections_[name].unsaid += bytes;
     wake();
