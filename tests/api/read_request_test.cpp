@@ -7,13 +7,16 @@
 #include "api/read/submit_content.hpp"
 #include "documents/task_keys.hpp"
 
+#include <fmt/format.h>
 #include <boost/json/parse.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <ctime>
 #include <map>
+#include <random>
 
 namespace hpcbatch {
 namespace {
@@ -673,6 +676,22 @@ TEST(ReadRequest, AContainerIsAnImageOrMore) {
            {"3", "container must be the name of an image, or an object with 'image'"},
        })
     EXPECT_THAT(refusal(with(wrong)), testing::HasSubstr(says)) << wrong;
+}
+
+TEST(ReadTask, NumbersAreReadToTheirLastDigit) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> some(-1, 1);
+  for (int i = 0; i < 2000; ++i) {
+    const double number = std::ldexp(some(random), static_cast<int>(random() % 120) - 60);
+    const std::string text = fmt::format("{}", number);
+    const std::string body = R"({"tasks": [], "x": [)" + text + "]}";
+    EXPECT_EQ(parse_body(body).at("x").at(0).to_number<double>(), number) << text;
+  }
+  const std::string body =
+      R"({"client": "me", "directory": "/", "tasks": [{"command": ["{a}"], "items": [)"
+      R"({"a": 0.00012103975866529293}]}]})";
+  EXPECT_THAT(read_submit_body(body).request.tasks.at(0).items.at(0),
+              testing::HasSubstr("0.00012103975866529293"));
 }
 
 TEST(ReadTask, ANumberThatNoDoubleHoldsIsRefusedAndNotCalledInfinity) {
