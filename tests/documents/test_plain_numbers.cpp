@@ -1,9 +1,12 @@
 // Numbers of JSON as people write them.
+#include "documents/exact_json.hpp"
 #include "documents/plain_numbers.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 namespace hpcbatch {
 namespace {
@@ -20,6 +23,20 @@ TEST(PlainNumbers, TextsStayAsTheyAre) {
   for (const char* json : {R"("4E0")", R"({"4E0":"a\"4E0","x":"\\"})", R"({"id":"12.3E4"})", "true",
                            "", R"("open)", "\""})
     EXPECT_EQ(with_plain_numbers(json), json);
+}
+
+TEST(ExactJson, NumbersAreReadToTheirLastDigit) {
+  boost::system::error_code error;
+  for (const char* text :
+       {"0.00012103975866529293", "0.00020060709383209398", "-1.1e0046", "5e-324"})
+    EXPECT_EQ(parse_json(text, error).to_number<double>(), std::strtod(text, nullptr)) << text;
+  EXPECT_EQ(parse_json(R"({"a": [1, "x", null, true, 18446744073709551615]})", error),
+            boost::json::parse(R"({"a": [1, "x", null, true, 18446744073709551615]})"));
+  EXPECT_FALSE(error);
+  for (const char* wrong : {"", "{", "1 2", "[1,]", "{\"a\"}"}) {
+    parse_json(wrong, error);
+    EXPECT_TRUE(error) << wrong;
+  }
 }
 
 TEST(PlainNumbers, WhatIsTooLargeForADoubleIsFoundWhereverItStands) {

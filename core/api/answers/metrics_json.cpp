@@ -1,16 +1,15 @@
 #include "api/answers/metrics_json.hpp"
 
 #include "api/answers/to_json.hpp"
+#include "documents/exact_json.hpp"
 #include "documents/plain_numbers.hpp"
-
-#include <boost/json/parse.hpp>
 
 namespace hpcbatch {
 
 void put_metrics(boost::json::object& object, const std::string& text) {
   if (text.empty()) return;
   boost::system::error_code error;
-  boost::json::value value = boost::json::parse(text, error);
+  boost::json::value value = parse_json(text, error);
   if (!error && holds_infinity(value)) error = boost::json::error::exponent_overflow;
   if (!error && value.is_object())
     object["metrics"] = std::move(value);

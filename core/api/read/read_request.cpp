@@ -2,13 +2,12 @@
 
 #include "api/read/submit_content.hpp"
 #include "api/read/submit_reader.hpp"
+#include "documents/exact_json.hpp"
 #include "documents/plain_numbers.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/monotonic_resource.hpp>
-#include <boost/json/value_stack.hpp>
 
-#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -22,95 +21,10 @@ namespace {
 
 using boost::system::error_code;
 
-/// The parser's own is up to one unit in the last place off (Boost 1.81): `number` of `text`, exactly.
-double exact(double number, json::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && rest == end ? value : number;
-}
-
-/// Told by the parser what it meets.  Makes one value of all.
-class WholeBody {
- public:
-  // NOLINTBEGIN(readability-identifier-naming): the parser asks for these names
-  static constexpr std::size_t max_object_size = json::object::max_size();
-  static constexpr std::size_t max_array_size = json::array::max_size();
-  static constexpr std::size_t max_key_size = json::string::max_size();
-  static constexpr std::size_t max_string_size = json::string::max_size();
-  // NOLINTEND(readability-identifier-naming)
-
-  // It is read once and goes as a whole.
-  WholeBody() { stack_.reset(json::make_shared_resource<json::monotonic_resource>()); }
-  json::value take() { return stack_.release(); }
-
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
-  bool on_object_begin(error_code&) { return true; }
-  bool on_object_end(std::size_t n, error_code&) {
-    stack_.push_object(n);
-    return true;
-  }
-  bool on_array_begin(error_code&) { return true; }
-  bool on_array_end(std::size_t n, error_code&) {
-    stack_.push_array(n);
-    return true;
-  }
-  bool on_key_part(json::string_view text, std::size_t, error_code&) {
-    stack_.push_chars(text);
-    return true;
-  }
-  bool on_key(json::string_view text, std::size_t, error_code&) {
-    stack_.push_key(text);
-    return true;
-  }
-  bool on_string_part(json::string_view text, std::size_t, error_code&) {
-    stack_.push_chars(text);
-    return true;
-  }
-  bool on_string(json::string_view text, std::size_t, error_code&) {
-    stack_.push_string(text);
-    return true;
-  }
-  bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, error_code&) {
-    stack_.push_int64(number);
-    return true;
-  }
-  bool on_uint64(std::uint64_t number, json::string_view, error_code&) {
-    stack_.push_uint64(number);
-    return true;
-  }
-  bool on_double(double number, json::string_view text, error_code&) {
-    stack_.push_double(exact(number, text));
-    return true;
-  }
-  bool on_bool(bool yes, error_code&) {
-    stack_.push_bool(yes);
-    return true;
-  }
-  bool on_null(error_code&) {
-    stack_.push_null();
-    return true;
-  }
-  bool on_comment_part(json::string_view, error_code&) { return true; }
-  bool on_comment(json::string_view, error_code&) { return true; }
-
- private:
-  json::value_stack stack_;
-};
-
 /// Told by the parser what it meets.  Makes a value of each of the submit's keys and of each of
 /// its tasks, hands it on, and forgets it.
-class SubmitPieces {
+class SubmitPieces : public JsonMaker<SubmitPieces> {
  public:
-  // NOLINTBEGIN(readability-identifier-naming): the parser asks for these names
-  static constexpr std::size_t max_object_size = json::object::max_size();
-  static constexpr std::size_t max_array_size = json::array::max_size();
-  static constexpr std::size_t max_key_size = json::string::max_size();
-  static constexpr std::size_t max_string_size = json::string::max_size();
-  // NOLINTEND(readability-identifier-naming)
-
   SubmitPieces() { stack_.reset(&*memory_); }
 
   bool is_object() const { return is_object_; }
@@ -120,15 +34,12 @@ class SubmitPieces {
   SubmitReader& reader() { return reader_; }
   SubmitContent& content() { return content_; }
 
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
   bool on_object_begin(error_code&) {
     if (depth_++ == 0) is_object_ = true;
     return true;
   }
-  bool on_object_end(std::size_t n, error_code&) {
-    if (--depth_ != 0) put([n](json::value_stack& stack) { stack.push_object(n); });
-    return true;
+  bool on_object_end(std::size_t n, error_code& error) {
+    return --depth_ == 0 || JsonMaker::on_object_end(n, error);
   }
   bool on_array_begin(error_code&) {
     if (depth_++ == 1 && is_object_ && key_ == "tasks" && !has_double_key_) {
@@ -138,12 +49,12 @@ class SubmitPieces {
     }
     return true;
   }
-  bool on_array_end(std::size_t n, error_code&) {
+  bool on_array_end(std::size_t n, error_code& error) {
     if (--depth_ == 1 && std::exchange(in_tasks_, false)) {
       reader_.end_tasks();
       content_.end_list();
     } else if (depth_ != 0) {
-      put([n](json::value_stack& stack) { stack.push_array(n); });
+      JsonMaker::on_array_end(n, error);
     }
     return true;
   }
@@ -165,44 +76,14 @@ class SubmitPieces {
     }
     return true;
   }
-  bool on_string_part(json::string_view text, std::size_t, error_code&) {
-    stack_.push_chars(text);
-    return true;
+  void has_value() {
+    if (depth_ == (in_tasks_ ? 2 : 1) || depth_ == 0) hand_on();
   }
-  bool on_string(json::string_view text, std::size_t, error_code&) {
-    return put([text](json::value_stack& stack) { stack.push_string(text); });
-  }
-  bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, error_code&) {
-    return put([number](json::value_stack& stack) { stack.push_int64(number); });
-  }
-  bool on_uint64(std::uint64_t number, json::string_view, error_code&) {
-    return put([number](json::value_stack& stack) { stack.push_uint64(number); });
-  }
-  bool on_double(double found, json::string_view text, error_code&) {
-    const double number = exact(found, text);
-    return put([number](json::value_stack& stack) { stack.push_double(number); });
-  }
-  bool on_bool(bool yes, error_code&) {
-    return put([yes](json::value_stack& stack) { stack.push_bool(yes); });
-  }
-  bool on_null(error_code&) {
-    return put([](json::value_stack& stack) { stack.push_null(); });
-  }
-  bool on_comment_part(json::string_view, error_code&) { return true; }
-  bool on_comment(json::string_view, error_code&) { return true; }
 
  private:
   void begin_key(json::string_view text) {
     if (std::exchange(key_is_whole_, false)) key_.clear();
     key_.append(text.data(), text.size());
-  }
-
-  template <class Push>
-  bool put(Push push) {
-    push(stack_);
-    if (depth_ == (in_tasks_ ? 2 : 1) || depth_ == 0) hand_on();
-    return true;
   }
 
   void hand_on() {
@@ -226,7 +107,6 @@ class SubmitPieces {
 
   unsigned char room_[16384];
   std::optional<json::monotonic_resource> memory_{std::in_place, room_, sizeof room_};
-  json::value_stack stack_;
   int depth_{0};
   bool is_object_{false}, has_double_key_{false}, has_infinity_{false}, in_tasks_{false},
       key_is_whole_{true};
@@ -251,18 +131,12 @@ constexpr const char* kTooLarge =
     "a number in the body is larger than 1.8e308, the largest that a double holds; write it as a "
     "text";
 
-template <class Handler>
-void read_with(json::basic_parser<Handler>& parser, const std::string& body) {
-  error_code error;
-  const std::size_t read = parser.write_some(false, body.data(), body.size(), error);
-  if (!error && read < body.size()) error = json::error::extra_data;
-  refuse_json(error);
-}
-
 json::value parse(const std::string& body, const json::parse_options& options) {
-  json::basic_parser<WholeBody> parser{options};
-  read_with(parser, body.empty() ? "{}" : body);
-  json::value value = parser.handler().take();
+  error_code error;
+  // It is read once and goes as a whole.
+  json::value value = parse_json(body.empty() ? "{}" : body, error,
+                                 json::make_shared_resource<json::monotonic_resource>(), options);
+  refuse_json(error);
   if (!value.is_object()) throw BadRequest(kNoObject);
   if (holds_infinity(value)) throw BadRequest(kTooLarge);
   return value;
@@ -287,7 +161,10 @@ SubmitRequest read_submit(const json::value& body) {
 SubmitWithContent read_submit_body(std::string body) {
   if (body.empty()) body = "{}";
   json::basic_parser<SubmitPieces> parser{with_any_bytes()};
-  read_with(parser, body);
+  error_code error;
+  const std::size_t read = parser.write_some(false, body.data(), body.size(), error);
+  if (!error && read < body.size()) error = json::error::extra_data;
+  refuse_json(error);
   SubmitPieces& pieces = parser.handler();
   if (!pieces.is_object()) throw BadRequest(kNoObject);
   if (pieces.has_double_key()) {
