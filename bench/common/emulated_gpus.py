@@ -1,4 +1,4 @@
-"""Pilots that have emulated GPUs (executors/fakegpu), of a site of this machine for each kind or of one real SLURM with them all, and
+"""Pilots that have emulated GPUs (plugin-kit/fakegpu), of a site of this machine for each kind or of one real SLURM with them all, and
 tasks that use them."""
 
 import random

@@ -2,7 +2,7 @@
 // what a file server keeps from root.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <functional>
 #include <vector>

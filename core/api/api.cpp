@@ -1,10 +1,9 @@
 #include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "api/keep_routes.hpp"
-#include "api/queue_waits.hpp"
-#include "api/read/bad_request.hpp"
-#include "api/readers.hpp"
+#include "api/read/json_values.hpp"
+#include "api/site_routes.hpp"
+#include "api/waits.hpp"
 
 #include <utility>
 

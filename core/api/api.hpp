@@ -6,7 +6,7 @@
 #include "api/http/http_server.hpp"
 #include "api/listings.hpp"
 #include "api/logs.hpp"
-#include "api/make/tool_calls.hpp"
+#include "api/make/make_submission.hpp"
 #include "api/reports.hpp"
 #include "api/routes.hpp"
 #include "api/site_routes.hpp"

@@ -1,12 +1,10 @@
 #include "api/changes.hpp"
 
 #include "api/query.hpp"
-#include "api/read/bad_request.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
-#include "api/read/selections.hpp"
-#include "failure/failure_choice.hpp"
+#include "failure/failure.hpp"
 
 #include <fmt/format.h>
 

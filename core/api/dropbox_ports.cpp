@@ -1,9 +1,9 @@
 #include "api/dropbox_ports.hpp"
 
-#include "api/make/far_sites.hpp"
+#include "api/dropbox_routes.hpp"
 #include "api/make/make_submission.hpp"
-#include "api/read/bad_request.hpp"
-#include "api/remembered_boxes.hpp"
+#include "api/make/submitted_files.hpp"
+#include "api/read/json_values.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,7 +1,6 @@
 #include "api/engine_routes.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "api/read/bad_request.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 

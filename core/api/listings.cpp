@@ -1,7 +1,7 @@
 #include "api/listings.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "documents/spelling.hpp"
+#include "documents/texts.hpp"
 #include "engine/sites/site_forecast.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // What there is besides tasks and sites: allocations, pilots, tools.
 #pragma once
 
-#include "api/make/tool_calls.hpp"
+#include "api/make/make_submission.hpp"
 #include "api/routes.hpp"
 #include "model/resources.hpp"
 #include "runtime/runtime.hpp"

@@ -1,12 +1,11 @@
 #include "api/logs.hpp"
 
-#include "api/answers/item_json.hpp"
 #include "api/answers/to_json.hpp"
-#include "api/make/output_files.hpp"
+#include "api/make/submitted_files.hpp"
 #include "api/query.hpp"
-#include "api/read/bad_request.hpp"
-#include "api/read/selections.hpp"
-#include "documents/text_check.hpp"
+#include "api/read/json_values.hpp"
+#include "api/read/read_request.hpp"
+#include "documents/texts.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"
 

@@ -1,6 +1,6 @@
 #include "api/query.hpp"
 
-#include "api/read/bad_request.hpp"
+#include "api/read/json_values.hpp"
 
 #include <fmt/format.h>
 

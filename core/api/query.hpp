@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/http/http_server.hpp"
-#include "api/read/bad_request.hpp"
+#include "api/read/json_values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,10 @@
 #include "api/reports.hpp"
 
-#include "api/answers/metrics_json.hpp"
-#include "api/answers/report_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "engine/sites/site_table.hpp"
-#include "model/choices.hpp"
-#include "records/report.hpp"
+#include "model/site.hpp"
+#include "records/advice.hpp"
 
 #include <fmt/format.h>
 

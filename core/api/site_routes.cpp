@@ -3,15 +3,17 @@
 #include "api/answers/to_json.hpp"
 #include "api/listings.hpp"
 #include "api/query.hpp"
-#include "api/read/bad_request.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
 #include "engine/sites/site_forecast.hpp"
-#include "foresight/learned/past_text.hpp"
+#include "foresight/learned/past_lesson.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
 
 namespace hpcbatch {
 namespace {
@@ -260,6 +262,205 @@ void SiteRoutes::clean(const HttpRequest& request, const ReplyPtr& reply) {
                                           name, cleaning.error().text, name));
         reply->answer(200, cleaning_json(*cleaning, is_trial));
       });
+}
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::int64_t kMostKept = 10'000;
+// A year is longer than anybody plans, and than any timer counts.
+constexpr Duration kLongestKeep = std::chrono::hours{24 * 366};
+
+json::object keep_json(const SiteTable& table, const ShapeState& shape, Time now) {
+  const Keep& keep = *shape.keep;
+  std::uint64_t queued = 0, running = 0;
+  for (const auto& [id, entry] : table.allocations()) {
+    if (entry.facts.site != keep.site || entry.facts.shape != keep.shape ||
+        entry.facts.state == AllocationState::Ended)
+      continue;
+    ++(entry.facts.state == AllocationState::Running ? running : queued);
+  }
+  json::object object{{"site", keep.site},
+                      {"shape", keep.shape},
+                      {"allocations", keep.allocations},
+                      {"since", seconds(keep.since)},
+                      {"until", seconds(keep.until)},
+                      {"running", running},
+                      {"queued", queued},
+                      {"missing", seconds(keep.missing)},
+                      {"beyond", seconds(keep.beyond)}};
+  if (!shape.may_be_asked(now)) {
+    object["paused_until"] = seconds(*shape.back_off.until);
+    object["message"] = shape.back_off.why;
+  }
+  if (const auto next = SiteForecast(table, now).next_start(shape)) {
+    if (next->half) object["wait_50"] = seconds(std::max(Duration{}, *next->half - now));
+    object["wait_90"] = seconds(std::max(Duration{}, next->most - now));
+  }
+  return object;
+}
+
+json::object keeps_json(const SiteTable& table, Time now) {
+  json::array keeps;
+  for (const SiteState& site : table.sites()) {
+    for (const ShapeState& shape : site.shapes)
+      if (shape.keep) keeps.push_back(keep_json(table, shape, now));
+  }
+  return {{"keeps", std::move(keeps)}};
+}
+
+KeepAsked read_keep(const json::object& body, Time now) {
+  KeepAsked asked{.request = {}, .site = "", .shape = "", .allocations = 1, .until = now};
+  for (const auto& [key, value] : body) {
+    if (key == "site" || key == "shape") {
+      (key == "site" ? asked.site : asked.shape) = text_of(value, "'" + std::string(key) + "'");
+    } else if (key == "allocations") {
+      asked.allocations =
+          static_cast<std::uint32_t>(whole_of(value, "'allocations'", 0, kMostKept));
+    } else if (key == "until") {
+      // No amount, which json_values bounds.
+      if (!value.is_number()) throw BadRequest("'until' must be a number");
+      const auto until = value.to_number<double>();
+      const double ahead = until - std::chrono::duration<double>(now.time_since_epoch()).count();
+      if (!(ahead <= std::chrono::duration<double>(kLongestKeep).count()))
+        throw BadRequest("'until' must be a moment within a year, in seconds since 1970");
+      asked.until = now + std::chrono::duration_cast<Duration>(
+                              std::chrono::duration<double>(std::max(ahead, -1.0)));
+    } else {
+      throw BadRequest("a keep has no '" + std::string(key) +
+                       "'; it has site, shape, allocations and until");
+    }
+  }
+  if (asked.shape.empty()) throw BadRequest("'shape' must name the shape to keep pilots of");
+  return asked;
+}
+
+void keep(const HttpRequest& request, const ReplyPtr& reply, Runtime& runtime) {
+  const json::value body = parse_body(request.body);
+  KeepAsked asked = read_keep(body.as_object(), runtime.now());
+  if (runtime.engine().is_draining())
+    return reply->error(503, "the engine is being stopped; keep pilots when it runs again");
+  if (const auto trouble = runtime.store_refuses()) return reply->error(503, *trouble);
+  runtime.requests().keep(std::move(asked), [&runtime, reply](const Result<Changed>& done) {
+    if (!done) return reply->error(400, done.error().text);
+    reply->answer(200, keeps_json(runtime.engine().sites(), runtime.now()));
+  });
+}
+
+}  // namespace
+
+void add_keeps(Routes& routes, Runtime& runtime) {
+  routes.add("GET", "keeps", [&runtime](const HttpRequest&, const ReplyPtr& reply) {
+    reply->answer(200, keeps_json(runtime.engine().sites(), runtime.now()));
+  });
+  routes.add("POST", "keeps", [&runtime](const HttpRequest& request, const ReplyPtr& reply) {
+    keep(request, reply, runtime);
+  });
+}
+
+namespace {
+
+namespace json = boost::json;
+
+json::object score_json(const foresight::WaitScore& score) {
+  json::object object{{"waits", score.count}, {"by_90", score.by_most}};
+  if (score.halves == 0) return object;
+  object["by_50"] = score.by_half;
+  object["log_mse"] = score.mean_square;
+  object["within_2x"] = score.within_2;
+  object["within_3x"] = score.within_3;
+  return object;
+}
+
+/// `queue`: it says so as it is; `model`: what was learned of the site's past; `waits`: those before
+/// it do.
+const char* word_for(StartBound::By by) {
+  switch (by) {
+    case StartBound::By::Queue:
+      return "queue";
+    case StartBound::By::Model:
+      return "model";
+    case StartBound::By::Waits:
+      break;
+  }
+  return "waits";
+}
+
+void put_bound(json::object& object, const StartBound& bound) {
+  object["by"] = word_for(bound.by);
+  if (bound.from != 0) object["from"] = bound.from;
+  if (bound.half) object["start_50"] = seconds(*bound.half);
+  object["start_90"] = seconds(bound.most);
+}
+
+std::string why_unknown(const SiteState& site, const ShapeState& shape, bool starts_nothing) {
+  if (starts_nothing) return shape.blind;
+  const std::string by_waits = shape.wait_history.is_trusted()
+                                   ? "ten allocations must have waited before anything is said"
+                                   : "the last bounds did not hold, so none is told";
+  const std::string& blind = site.look.trouble.empty() ? shape.blind : site.look.trouble;
+  return blind.empty() || site.look.is_impossible ? by_waits : blind + "; " + by_waits;
+}
+
+json::object shape_waits_json(const SiteTable& table, const SiteState& site,
+                              const ShapeState& shape, Time now) {
+  const foresight::WaitHistory& history = shape.wait_history;
+  json::object object{
+      {"site", site.site.name}, {"shape", shape.shape.name}, {"waits", history.count()}};
+  const SiteForecast forecast(table, now);
+  if (const auto bound = forecast.next_start(shape)) {
+    put_bound(object, *bound);
+    if (bound->half) object["wait_50"] = seconds(std::max(Duration{}, *bound->half - now));
+    object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
+    const std::string& trouble =
+        site.look.model_trouble.empty() ? shape.blind : site.look.model_trouble;
+    if (bound->by == StartBound::By::Waits && !trouble.empty()) object["message"] = trouble;
+  } else {
+    object["message"] = why_unknown(site, shape, forecast.starts_nothing(shape));
+  }
+  if (history.score().count != 0) object["score"] = score_json(history.score());
+  json::array told;
+  for (const auto& [by, score] : shape.told) {
+    json::object one = score_json(score);
+    one["by"] = word_for(by);
+    told.push_back(std::move(one));
+  }
+  if (!told.empty()) object["told"] = std::move(told);
+  return object;
+}
+
+json::object queued_json(const SiteForecast& forecast, const AllocationEntry& entry, Time now) {
+  const Allocation& facts = entry.facts;
+  json::object object{{"name", facts.id.name},
+                      {"site", facts.site},
+                      {"shape", facts.shape},
+                      {"waited", seconds(now - facts.opened)}};
+  if (!facts.number.empty()) object["batch_id"] = facts.number;
+  if (const auto bound = forecast.start_bound(entry)) put_bound(object, *bound);
+  return object;
+}
+
+json::object queue_waits_json(const SiteTable& table, Time now) {
+  json::array shapes, queued;
+  for (const SiteState& site : table.sites()) {
+    for (const ShapeState& shape : site.shapes)
+      shapes.push_back(shape_waits_json(table, site, shape, now));
+  }
+  const SiteForecast forecast(table, now);
+  for (const auto& [id, entry] : table.allocations()) {
+    if (entry.facts.state == AllocationState::Queued)
+      queued.push_back(queued_json(forecast, entry, now));
+  }
+  return {{"shapes", std::move(shapes)}, {"queued", std::move(queued)}};
+}
+
+}  // namespace
+
+void add_queue_waits(Routes& routes, Runtime& runtime) {
+  routes.add("GET", "waits", [&runtime](const HttpRequest&, const ReplyPtr& reply) {
+    reply->answer(200, queue_waits_json(runtime.engine().sites(), runtime.now()));
+  });
 }
 
 }  // namespace hpcbatch

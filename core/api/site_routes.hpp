@@ -23,4 +23,15 @@ class SiteRoutes {
   Runtime& runtime_;
 };
 
+// `/v1/keeps`: shapes of which pilots are kept, whatever there is for them to do.
+
+/// `GET` lists them; `POST` keeps pilots of a shape until a time, or no longer.
+void add_keeps(Routes& routes, Runtime& runtime);
+
+// `GET /v1/waits`: how long allocations wait in the queues of their batch systems.
+
+/// Each shape of each site, with how long an allocation that is asked for now would wait and how
+/// good such words were, and the allocations that wait.
+void add_queue_waits(Routes& routes, Runtime& runtime);
+
 }  // namespace hpcbatch

@@ -2,13 +2,12 @@
 // is.
 #include "api/submissions.hpp"
 
+#include "api/answers/submission_summary.hpp"
 #include "api/answers/to_json.hpp"
-#include "api/answers/ways_of_failing.hpp"
-#include "api/answers/where_time_went.hpp"
-#include "api/make/output_files.hpp"
+#include "api/make/submitted_files.hpp"
 #include "api/query.hpp"
-#include "api/read/selections.hpp"
-#include "failure/failure_choice.hpp"
+#include "api/read/read_request.hpp"
+#include "failure/failure.hpp"
 #include "model/quantities.hpp"
 #include "wire/wire.pb.h"
 

@@ -1,7 +1,7 @@
 // A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
 #pragma once
 
-#include "api/make/tool_calls.hpp"
+#include "api/make/make_submission.hpp"
 #include "api/read/read_request.hpp"
 #include "api/routes.hpp"
 #include "loop/lane.hpp"

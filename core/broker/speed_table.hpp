@@ -5,7 +5,7 @@
 // same for what they have not profiled.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <map>

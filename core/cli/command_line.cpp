@@ -6,8 +6,8 @@
 #include "cli/show/terminal.hpp"
 #include "cli/split/split_run.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "documents/node.hpp"
-#include "model/visit.hpp"
+#include "documents/view.hpp"
+#include "model/check.hpp"
 
 #include <cstdio>
 #include <exception>

@@ -2,7 +2,7 @@
 // sentence and an exit code.
 #pragma once
 
-#include "cli/parse/engine_options.hpp"
+#include "cli/parse/command.hpp"
 
 #include <string>
 

@@ -2,12 +2,19 @@
 // told to end.
 #pragma once
 
-#include "cli/parse/engine_options.hpp"
+#include "cli/parse/command.hpp"
 
 namespace hpcbatch {
 
 /// Exit codes: 0 ended as asked, 1 cannot go on, 2 the configuration is wrong, and those of
-/// engine_options.hpp.
+/// command.hpp.
 int run_engine(const EngineOptions& options);
+
+// An engine that a verb has started on its way lives on for others: what who gave that verb had
+// lowered for it alone must not hold for them.
+
+/// Niceness, cpus and limits become those of the first process of the user's session, as far as the
+/// system allows it.  Before there are other threads, which would keep their own.
+void take_limits_of_session();
 
 }  // namespace hpcbatch

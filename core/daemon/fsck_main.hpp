@@ -1,7 +1,7 @@
 // `hpcbatch fsck`: needs the store, of which the command line knows nothing.
 #pragma once
 
-#include "cli/parse/engine_options.hpp"
+#include "cli/parse/command.hpp"
 
 namespace hpcbatch {
 

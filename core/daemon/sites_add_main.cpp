@@ -3,7 +3,6 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/table.hpp"
-#include "documents/add_site.hpp"
 #include "documents/configuration.hpp"
 #include "documents/site_proposal.hpp"
 #include "documents/state_paths.hpp"
@@ -11,7 +10,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_host/search_path.hpp"
 #include "sites/site_check.hpp"
-#include "staging/whole_file.hpp"
+#include "staging/stage_out.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // `hpcbatch sites add`: needs plugins, of which the command line knows nothing.
 #pragma once
 
-#include "cli/parse/engine_options.hpp"
+#include "cli/parse/command.hpp"
 
 namespace hpcbatch {
 

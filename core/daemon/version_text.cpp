@@ -1,7 +1,7 @@
 #include "daemon/version_text.hpp"
 
 #include "hpcbatch/abi.h"
-#include "store/layout_version.hpp"
+#include "store/layout.hpp"
 #include "wire/encrypted_link.hpp"
 
 #include <fmt/format.h>

@@ -59,4 +59,9 @@ std::vector<std::string> configured_plugin_path(const Places& places);
 /// walltime of its shapes, and the shapes: whoever builds it takes the machine's.
 Site parse_site(const View& view, SiteLines& lines);
 
+// Options that a site hands to its batch system with every batch job.
+
+/// Throws DocumentError for one that another cluster, a shape or hpcbatch itself has to do with.
+void check_batch_options(const View& options, const Site& site);
+
 }  // namespace hpcbatch

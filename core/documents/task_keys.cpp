@@ -1,6 +1,6 @@
 #include "documents/task_keys.hpp"
 
-#include "documents/spelling.hpp"
+#include "documents/texts.hpp"
 
 #include <algorithm>
 #include <array>

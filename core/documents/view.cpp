@@ -1,7 +1,6 @@
 #include "documents/view.hpp"
 
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

@@ -1,20 +1,24 @@
-// The thread of a drop box: waits for events, ends and times, and gives each to the watch or to the
-// flow of a job.
 #include "dropbox/dropbox.hpp"
 
-#include "documents/text_check.hpp"
-#include "dropbox/folder_events.hpp"
+#include "documents/texts.hpp"
+#include "dropbox/folder.hpp"
 #include "dropbox/job_flow.hpp"
 #include "dropbox/job_watch.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
+
+#include <sys/stat.h>
 
 namespace hpcbatch {
+
+// The thread of a drop box: waits for events, ends and times, and gives each to the watch or to the
+// flow of a job.
+
 namespace {
 
 constexpr std::size_t kLargestJob = std::size_t{4} << 20;
@@ -229,6 +233,50 @@ Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, SubmitPo
   auto worker = std::make_unique<Worker>(std::move(options), std::move(*workspace),
                                          std::move(*folder), submit_port);
   return std::unique_ptr<Dropbox>(new Dropbox(std::move(worker)));
+}
+
+OwnerLanes::~OwnerLanes() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  news_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void OwnerLanes::post(std::uint32_t owner, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = waiting_.try_emplace(owner);
+  at->second.push_back(std::move(work));
+  if (!is_new) return;  // he waits for his turn already, or is being served
+  turns_.push_back(owner);
+  if (turns_.size() > idle_ && threads_.size() < most_) threads_.emplace_back([this] { serve(); });
+  news_.notify_one();
+}
+
+void OwnerLanes::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    news_.wait(lock, [this] { return !turns_.empty() || ends_; });
+    --idle_;
+    if (turns_.empty()) return;
+    const std::uint32_t owner = turns_.front();
+    turns_.pop_front();
+    const auto at = waiting_.find(owner);
+    const std::function<void()> work = std::move(at->second.front());
+    at->second.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+    // Behind the others, who may have come meanwhile.
+    if (at->second.empty()) {
+      waiting_.erase(at);
+    } else {
+      turns_.push_back(owner);
+      news_.notify_one();
+    }
+  }
 }
 
 }  // namespace hpcbatch

@@ -8,19 +8,24 @@
 //   X.job -> X.job.ignored       its name is that of another job
 //
 // A job runs with the rights of the engine's user, so its file's owner decides what it may ask for,
-// where the file is its owner's word (whose_word.hpp).  Another user than the engine's may name
+// where the file is its owner's word (job_rights.hpp).  Another user than the engine's may name
 // templates only (a tool's parameters can name programs), not give what the drop box's variables
-// give, and read only what that user could read.  Outputs obey `destination_rule.hpp`.
+// give, and read only what that user could read.  Outputs obey `job_rights.hpp`.
 #pragma once
 
 #include "dropbox/submit_port.hpp"
 #include "hpcbatch/result.hpp"
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hpcbatch {
@@ -28,7 +33,7 @@ namespace hpcbatch {
 struct DropboxOptions {
   std::string directory;           ///< absolute
   std::string workspace;           ///< absolute, seen by all nodes: each job gets a folder in it
-  std::vector<std::string> allow;  ///< see destination_rule.hpp
+  std::vector<std::string> allow;  ///< see job_rights.hpp
   std::vector<std::string>
       templates;  ///< folders of `SCRIPT.template`; a script found in none is a tool
   std::map<std::string, std::string>
@@ -62,6 +67,35 @@ class Dropbox {
   class Worker;
   explicit Dropbox(std::unique_ptr<Worker> worker);
   std::unique_ptr<Worker> worker_;
+};
+
+// Where the drop box does for each user what may take long: one user's large files hold up his own jobs
+// and nobody else's.
+
+/// Each owner's work is done in its order, one piece at a time; owners take turns on at most `most`
+/// threads, which are started as they are needed.
+class OwnerLanes {
+ public:
+  explicit OwnerLanes(std::size_t most) : most_(most) {}
+  OwnerLanes(const OwnerLanes&) = delete;
+  OwnerLanes& operator=(const OwnerLanes&) = delete;
+  /// Waits until all that was given has been done.
+  ~OwnerLanes();
+
+  /// Any thread.  `work` must not throw.
+  void post(std::uint32_t owner, std::function<void()> work);
+
+ private:
+  void serve();
+
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::map<std::uint32_t, std::deque<std::function<void()>>> waiting_;  ///< of owners with work
+  std::deque<std::uint32_t> turns_;  ///< owners with work that no thread is busy with
+  std::size_t idle_{0};
+  bool ends_{false};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace hpcbatch

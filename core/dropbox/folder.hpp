@@ -2,17 +2,18 @@
 // descriptor.
 #pragma once
 
+#include "dropbox/job_rights.hpp"
 #include "dropbox/job_watch.hpp"
-#include "dropbox/whose_word.hpp"
 #include "hpcbatch/result.hpp"
-#include "posix/fd.hpp"
-
-#include <sys/stat.h>
+#include "model/ids.hpp"
+#include "posix/files.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/stat.h>
 
 namespace hpcbatch {
 
@@ -69,6 +70,36 @@ class DropboxFolder {
  private:
   explicit DropboxFolder(Fd directory) : directory_(std::move(directory)) {}
   Fd directory_;
+};
+
+// What the kernel tells of changes in a directory (inotify), and a bell that other threads can
+// ring.
+
+/// Hints only: network file systems tell nothing, and a full queue loses events (`look_at_all`).
+class FolderEvents {
+ public:
+  FolderEvents();
+
+  /// Watches this directory from now on, instead of any other.  False: it cannot be watched.
+  bool watch(const std::string& directory);
+
+  struct Change {
+    std::string name;
+    bool closed{false};  ///< written and closed, or renamed to this name
+  };
+  struct Changes {
+    std::vector<Change> changes;
+    bool look_at_all{false};  ///< events were lost, or the directory itself went away
+  };
+  /// Waits for a change, the bell, or the time.
+  Changes wait(Duration at_most);
+  /// From any thread: makes the present or the next `wait` return.
+  void ring();
+
+ private:
+  Fd inotify_;
+  Fd bell_;
+  int watch_{-1};
 };
 
 }  // namespace hpcbatch

@@ -1,11 +1,10 @@
 #include "dropbox/job_flow.hpp"
 
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
-#include "dropbox/stage_inputs.hpp"
-#include "dropbox/staged_names.hpp"
-#include "dropbox/user_rights.hpp"
+#include "dropbox/job_folder.hpp"
+#include "dropbox/job_rights.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -3,9 +3,8 @@
 
 #include "dropbox/dropbox.hpp"
 #include "dropbox/folder.hpp"
+#include "dropbox/job_file.hpp"
 #include "dropbox/job_folder.hpp"
-#include "dropbox/known_files.hpp"
-#include "dropbox/owner_lanes.hpp"
 #include "dropbox/publish.hpp"
 #include "dropbox/written_documents.hpp"
 

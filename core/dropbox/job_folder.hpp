@@ -2,12 +2,14 @@
 #pragma once
 
 #include "hpcbatch/result.hpp"
-#include "model/time.hpp"
+#include "hpcbatch/tool.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -57,5 +59,43 @@ Result<std::optional<std::string>> find_template(const std::vector<std::string>&
 
 /// What is run for a script: itself where it names its interpreter, else `sh`.
 std::vector<std::string> command_of(const std::string& script_path, std::string_view text);
+
+// Names under which a job's files lie in its own folder: safe to stand bare in a shell script, and
+// all different.
+
+/// Made of letters, digits, `_`, `.`, `-`, beginning with a letter, digit or `_`; at most 120
+/// bytes.  The last part of `path` stays as it is where it is such a name already, for templates
+/// use it.
+std::string staged_name(const std::string& path, std::set<std::string>& taken);
+
+// Stages a job's inputs into its folder.
+
+/// Looks at an input without reading it: a regular file.  A job of another user than ours may only
+/// name what that user can read: root opens it as him, another engine's user computes it from modes
+/// and ACLs of the file and of all folders above it.  The text of an error says which file and why.
+Result<InputFile> look_at_input(const std::string& path, std::uint32_t owner_of_job);
+
+/// Copies it to `target`, which must not exist.  A file that changes meanwhile is copied once more,
+/// then refused as changed, and so is one of more than `most` bytes.  Holes stay holes.  Its bytes.
+/// Blocks for as long as the copying takes.
+Result<std::uint64_t> stage_input(const std::string& path, const std::string& target,
+                                  std::uint32_t owner_of_job, std::uint64_t most);
+
+/// Whether two paths lead the job's owner to one file.
+bool are_same_file(const std::string& a, const std::string& b, std::uint32_t owner_of_job);
+
+// Copies the content of one open file to another.
+
+/// From where both stand to the end; shares blocks where the file system can.  Blocks.
+Result<void> copy_content(int from, int to);
+/// Writes all of it.
+Result<void> write_content(int to, std::string_view text);
+/// `WHAT: reason`, from errno as it is now; a full disk and the like are transient.
+Error errno_error(const std::string& what);
+
+/// Renames within a directory, where nothing stands at `to`; false with errno EEXIST where
+/// something does.  On a file system that knows neither RENAME_NOREPLACE nor hard links it looks
+/// before.
+bool rename_to_nothing(int directory, const std::string& from, const std::string& to);
 
 }  // namespace hpcbatch

@@ -1,7 +1,7 @@
 // Decides which job files are ready to be read, which need more time, and whose turn it is.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <functional>

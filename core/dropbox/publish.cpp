@@ -1,10 +1,9 @@
 #include "dropbox/publish.hpp"
 
-#include "documents/text_check.hpp"
-#include "dropbox/destination_rule.hpp"
-#include "dropbox/transfer.hpp"
-#include "dropbox/user_rights.hpp"
-#include "posix/fd.hpp"
+#include "documents/texts.hpp"
+#include "dropbox/job_folder.hpp"
+#include "dropbox/job_rights.hpp"
+#include "posix/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // What a drop box asks of the engine.
 #pragma once
 
-#include "model/failure.hpp"
-#include "model/time.hpp"
+#include "model/ids.hpp"
+#include "model/task.hpp"
 #include "tools/prepare.hpp"
 
 #include <map>

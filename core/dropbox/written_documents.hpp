@@ -1,12 +1,14 @@
 // The documents that we write beside a job: `X.job.submitted` and `X.job.finished`.
 #pragma once
 
+#include "documents/view.hpp"
 #include "dropbox/job_file.hpp"
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -54,5 +56,15 @@ ReadSubmitted parse_submitted(std::string_view text, const std::string& file);
 std::string local_time(Time time);
 /// The first and the last part of a long text with a note between them of how much was left out.
 std::string shortened(std::string text, std::size_t most);
+
+// Writes documents as PyYAML does: sorted keys, block style, types that PyYAML reads back as they
+// were.
+
+std::string python_yaml(const Node& node);
+
+/// A scalar that every YAML reader takes for this text, whatever is in it.  Any bytes: what is no
+/// valid UTF-8 is replaced.
+Node text_node(std::string_view text);
+Node integer_node(std::int64_t value);
 
 }  // namespace hpcbatch

@@ -3,8 +3,8 @@
 #include "engine/sites/keeps.hpp"
 #include "engine/sites/site_forecast.hpp"
 
-#include "model/choices.hpp"
 #include "model/quantities.hpp"
+#include "model/site.hpp"
 #include "provision/plan.hpp"
 
 #include <fmt/format.h>

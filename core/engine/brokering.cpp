@@ -1,7 +1,7 @@
 // On which device a task runs that leaves that open: kinds of GPU, and cpus in place of one.
 #include "engine/engine.hpp"
 
-#include "model/choices.hpp"
+#include "model/site.hpp"
 
 #include <algorithm>
 

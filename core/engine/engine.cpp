@@ -3,10 +3,8 @@
 #include "engine/engine.hpp"
 
 #include "engine/sites/keeps.hpp"
-#include "engine/sites/made_shapes.hpp"
-#include "engine/sites/queue_looks.hpp"
+#include "engine/sites/site_forecast.hpp"
 #include "model/check.hpp"
-#include "model/visit.hpp"
 #include "planted/planted.hpp"
 
 #include <fmt/format.h>

@@ -146,14 +146,14 @@ class Engine {
   /// Those of which a pilot is connected.
   std::set<AllocationId> allocations_with_pilots() const;
 
-  // allocation_end.cpp
+  // allocations.cpp
   void allocation_over(const AllocationOver& over, Time now);
   void lose_leases(const AllocationOver& over, Time now);
   std::vector<TaskId> blamed_for(const AllocationOver& over) const;
   void forget_if_empty(const AllocationId& id);
   void forget_if_over(const AllocationId& id);
 
-  // oversteps.cpp
+  // pilots.cpp
   std::optional<std::string> overstep(const PilotId& pilot,
                                       const PilotClaims::OfAttempt& claim) const;
   std::uint64_t epoch_of_next(const PilotId& pilot, TaskId task, std::uint32_t number);
@@ -225,15 +225,15 @@ class Engine {
   std::vector<std::pair<std::string, Duration>> known_runs(const Needs& needs) const;
   void learn_speed(const Lease& lease, Outcome& outcome);
 
-  // keeping.cpp
+  // allocations.cpp
   void keep_pilots(Time now);
   void cancel_what_was_kept(Time now);
   void take_back_unused(Time now);
 
-  // refused_tasks.cpp
+  // waiting_tasks.cpp
   void end_refused_tasks(Time now);
 
-  // holding.cpp
+  // waiting_tasks.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);
   void hold_what_came_back();
 
@@ -241,7 +241,7 @@ class Engine {
   void outputs_come(Lease& lease, Time now);
   void tell_staging(const Lease& lease, Outcome& outcome, Time now);
 
-  // stage_in.cpp
+  // staging.cpp
   void stage_in_if_due(bool changed, Time now);
   void stage_in_files(Time now);
   struct StageInTarget {

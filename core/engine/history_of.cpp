@@ -1,6 +1,6 @@
 #include "engine/history_of.hpp"
 
-#include "model/visit.hpp"
+#include "model/check.hpp"
 
 #include <algorithm>
 

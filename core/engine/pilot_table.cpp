@@ -1,7 +1,7 @@
 #include "engine/pilot_table.hpp"
 
 #include "model/check.hpp"
-#include "model/choices.hpp"
+#include "model/site.hpp"
 #include "planted/planted.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 
 #include "model/ids.hpp"
 #include "model/task.hpp"
-#include "model/time.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,4 +1,3 @@
-// Tasks come in, are handed out, and come back.
 #include "engine/task_table.hpp"
 
 #include "model/check.hpp"
@@ -12,6 +11,9 @@
 #include <utility>
 
 namespace hpcbatch {
+
+// Tasks come in, are handed out, and come back.
+
 namespace {
 
 /// What is known of the task after one more try that does not count.

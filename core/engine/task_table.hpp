@@ -8,21 +8,93 @@
 //   standing  blocked, held, leased, ended well or not
 #pragma once
 
-#include "engine/array_state.hpp"
 #include "engine/state/ready_queue.hpp"
-#include "engine/state/retry.hpp"
+#include "engine/state/task_partition.hpp"
+#include "engine/state/terms.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "model/ids.hpp"
 #include "model/snapshot.hpp"
+#include "model/task.hpp"
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace hpcbatch {
+
+// One array of which something has not ended.  There may be a million of them.
+
+/// How an array waits for another; `known_ok` where that itself has left memory.
+struct OpenDependency {
+  Dependency on;
+  std::optional<IndexSet> known_ok;
+};
+
+struct ArrayState {
+  /// What few arrays have.
+  struct Rare {
+    std::vector<Dependency> after;                ///< as submitted
+    std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
+    IndexSet failed;                              ///< where it is given up after so many
+    std::optional<Duration> unread_for;  ///< it was cancelled, because who waited for it is gone
+    IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
+    std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
+    std::map<std::string, IndexSet> files_staging;  ///< or are being staged in
+    std::map<std::string, StagingTimes> staging_times;  ///< by site
+    struct Pause {
+      Time until{};
+      std::uint32_t failures{0};
+      std::string why;
+    };
+    std::map<std::string, Pause> pauses;  ///< by site: files could not be staged in there
+    /// Of tasks that need more time than they first had, or whose files are somewhere.
+    std::vector<ClassId> other_classes;
+  };
+
+  ArrayId id;
+  std::shared_ptr<const Terms> terms;
+  ClientId client{};
+  std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
+  TaskPartition tasks;
+  std::unique_ptr<Rare> rare{};
+
+  /// Of tasks that no pilot's end has cut, and whose files were not staged in anywhere.
+  QueuePlace place() const { return {terms->in_class, terms->priority, client, id}; }
+  /// All its places in the queue; most arrays have one.
+  std::vector<QueuePlace> places() const {
+    std::vector<QueuePlace> all{place()};
+    for (const ClassId other : other_classes()) all.push_back({other, terms->priority, client, id});
+    return all;
+  }
+  const IndexSet& cut() const { return seldom().cut; }
+  bool needs_files() const { return !terms->needs.staged_to.empty(); }
+  const std::map<std::string, IndexSet>& files_at() const { return seldom().files_at; }
+  const std::map<std::string, IndexSet>& files_staging() const { return seldom().files_staging; }
+  const std::vector<ClassId>& other_classes() const { return seldom().other_classes; }
+  const std::vector<Dependency>& after() const { return seldom().after; }
+  const std::multimap<ArrayId, OpenDependency>& open() const { return seldom().open; }
+  /// How many have failed and may; nothing where that is not too many.
+  std::optional<std::string> why_given_up() const;
+  Rare& make_rare() {
+    if (!rare) rare = std::make_unique<Rare>();
+    return *rare;
+  }
+
+ private:
+  const Rare& seldom() const {
+    static const Rare kNothing;
+    return rare ? *rare : kNothing;
+  }
+};
 
 /// How arrays ended that have left memory, by id.
 class EndedFacts {
@@ -66,7 +138,7 @@ class TaskTable {
   /// What is queued at a place ends, because it can never run.
   void end_queued(const QueuePlace& place, const std::string& why, Time now);
 
-  // Arrays of which too many fail (giving_up.cpp).
+  // Arrays of which too many fail (waiting_tasks.cpp).
   /// Those of which one too many has failed since the last call.
   std::vector<ArrayId> to_give_up() { return std::exchange(to_give_up_, {}); }
 

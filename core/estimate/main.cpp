@@ -7,7 +7,6 @@
 #include "documents/state_paths.hpp"
 #include "estimate/learn_command.hpp"
 #include "estimate/replay.hpp"
-#include "estimate/tables.hpp"
 #include "estimate/training.hpp"
 #include "sim/files/text_file.hpp"
 

@@ -38,4 +38,8 @@ struct ReplayOptions {
 boost::json::object replay(const foresight::Polls& polls, const ReplayOptions& options,
                            const Progress& progress);
 
+// What `hpcbatch-estimate` found, for people.
+
+std::string tables(const boost::json::object& found);
+
 }  // namespace hpcbatch::estimate

@@ -1,15 +1,28 @@
 // Training in a process of its own: it may take all memory, crash or never end, and nobody else does.
 #pragma once
 
-#include "estimate/table_bytes.hpp"
-#include "foresight/job.hpp"
+#include "foresight/wait_history.hpp"
+#include "hpcbatch/estimator.hpp"
 #include "hpcbatch/result.hpp"
 #include "plugin_host/plugin_host.hpp"
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch::estimate {
+
+// What an estimator learns from, as bytes on the way from one process of ours to another on the same
+// machine.
+
+struct Lesson {
+  std::string config_yaml;  ///< the estimator's
+  TrainingTable table;
+};
+
+std::string to_bytes(const Lesson& lesson);
+/// Throws std::invalid_argument where the bytes are not whole.
+Lesson lesson_of(std::string_view bytes);
 
 /// Of what a model learns; how a queue fares changes with its users.
 inline constexpr foresight::Seconds kHalfLife = 10 * foresight::kDay;

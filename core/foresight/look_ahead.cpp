@@ -4,6 +4,15 @@
 #include <cmath>
 
 namespace hpcbatch::foresight {
+
+bool is_time_to_ask(const std::vector<Seconds>& starts, Seconds supply_ends,
+                    const AskingCosts& costs) {
+  if (starts.empty() || quantile(starts, costs.quantile()) < supply_ends) return false;
+  Seconds idle = 0;
+  for (const Seconds start : starts) idle += std::max<Seconds>(0, supply_ends - start);
+  return idle <= costs.most_idle * static_cast<Seconds>(starts.size());
+}
+
 namespace {
 
 constexpr double kCoarsens = 1.0 / 16;

@@ -5,17 +5,165 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-
 #include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace hpcbatch {
+namespace {
+
+constexpr std::chrono::minutes kBetweenLines{1};
+
+}  // namespace
+
+std::string_view word_of(RejectionReason reason) {
+  switch (reason) {
+    case RejectionReason::UnknownPilot:
+      return "unknown_pilot";
+    case RejectionReason::WrongKey:
+      return "wrong_key";
+    case RejectionReason::WrongHello:
+      return "wrong_hello";
+    case RejectionReason::WrongVersion:
+      return "wrong_version";
+    case RejectionReason::NoProof:
+      return "no_proof";
+    case RejectionReason::TooLong:
+      return "too_long";
+    case RejectionReason::BrokenFrame:
+      return "broken_frame";
+    case RejectionReason::BrokenMessage:
+      return "broken_message";
+    case RejectionReason::TooManyAtATime:
+      return "too_many_at_a_time";
+    case RejectionReason::Overstepped:
+      return "overstepped";
+  }
+  return "";
+}
+
+std::optional<std::string> RejectedPeers::count(RejectionReason reason, const std::string& text,
+                                                Time now) {
+  Tally& tally = tallies_[static_cast<std::size_t>(reason)];
+  ++tally.count;
+  if (tally.told && now - *tally.told < kBetweenLines) {
+    ++tally.untold;
+    return std::nullopt;
+  }
+  tally.told = now;
+  const std::uint64_t untold = std::exchange(tally.untold, 0);
+  std::string line = fmt::format("rejected ({}): {}", word_of(reason), text);
+  if (untold > 0) line += fmt::format("; so were {} others since the line before", untold);
+  return line;
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> RejectedPeers::counts() const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> all;
+  for (std::size_t i = 0; i < tallies_.size(); ++i)
+    all.emplace_back(word_of(static_cast<RejectionReason>(i)), tallies_[i].count);
+  return all;
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMost = 64;
+constexpr std::size_t kMostSilentOfAnAddress = 16;
+// A proof takes one way there and back behind the hello.
+constexpr auto kLongestProof = 1s;
+
+}  // namespace
+
+PlaceForPeer place_for(const std::vector<UnprovenPeer>& unproven_peers, const std::string& address,
+                       std::chrono::steady_clock::time_point now) {
+  std::map<std::string_view, std::size_t> silent, all;
+  for (const UnprovenPeer& one : unproven_peers) {
+    ++all[one.address];
+    if (!one.names_a_pilot) ++silent[one.address];
+  }
+  const auto oldest = [&](const auto& may_go, const auto& weight) {
+    std::optional<std::size_t> found;
+    const auto rank = [&](const UnprovenPeer& one) {
+      return std::tuple(weight(one), now - one.since);
+    };
+    for (std::size_t i = 0; i < unproven_peers.size(); ++i) {
+      if (!may_go(unproven_peers[i])) continue;
+      if (!found || rank(unproven_peers[i]) > rank(unproven_peers[*found])) found = i;
+    }
+    return found;
+  };
+  if (!address.empty() && silent[address] >= kMostSilentOfAnAddress) {
+    return {true, oldest(
+                      [&](const UnprovenPeer& one) {
+                        return !one.names_a_pilot && one.address == address;
+                      },
+                      [](const UnprovenPeer&) { return 0; })};
+  }
+  if (unproven_peers.size() < kMost) return {};
+  auto goes = oldest([](const UnprovenPeer& one) { return !one.names_a_pilot; },
+                     [&](const UnprovenPeer& one) { return silent[one.address]; });
+  if (!goes) {
+    goes = oldest([&](const UnprovenPeer& one) { return now - one.since > kLongestProof; },
+                  [&](const UnprovenPeer& one) { return all[one.address]; });
+  }
+  return {goes.has_value(), goes};
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kUntilSure = 1s;
+constexpr auto kEvery = 10s;
+// An answer may be lost in a later number, and one by files takes its time.
+constexpr auto kWaitsForAnswer = 60s;
+constexpr std::size_t kAnswers = 3;
+// Less of a change is not worth an event: the backlog covers it.
+constexpr Duration kSmall = 10ms;
+
+}  // namespace
+
+std::optional<std::uint64_t> RoundTrip::ask(Moment now) {
+  if (asked_at_) {
+    const auto pause = is_waiting_               ? kWaitsForAnswer
+                       : last_.size() < kAnswers ? kUntilSure
+                                                 : kEvery;
+    if (now - *asked_at_ < pause) return std::nullopt;
+  }
+  asked_at_ = now;
+  is_waiting_ = true;
+  return kOurs | ++asked_;
+}
+
+std::optional<Duration> RoundTrip::answered(std::uint64_t number, Moment now) {
+  if (!is_waiting_ || number != (kOurs | asked_)) return std::nullopt;
+  is_waiting_ = false;
+  last_.push_back(std::chrono::duration_cast<Duration>(now - *asked_at_));
+  if (last_.size() > kAnswers) last_.pop_front();
+  const Duration trip = believed();
+  const Duration change = trip > told_ ? trip - told_ : told_ - trip;
+  if (change <= std::max(kSmall, told_ / 4)) return std::nullopt;
+  told_ = trip;
+  return trip;
+}
+
+/// The middle one of three, the smaller one of two.
+Duration RoundTrip::believed() const {
+  std::deque<Duration> sorted = last_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() - 1) / 2];
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kWhenFull{100};

@@ -1,26 +1,120 @@
 // The listeners that pilots connect to, and the encrypted links that stand.
 #pragma once
 
-#include "links/rejected_peers.hpp"
-#include "links/round_trip.hpp"
-#include "links/unproven_peers.hpp"
+#include "hpcbatch/result.hpp"
 #include "loop/asio.hpp"
 #include "model/ids.hpp"
 #include "wire/encrypted_link.hpp"
 
-#include "hpcbatch/result.hpp"
-
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
+
+// Peers at the listeners for pilots: how many may be there that have proved nothing yet, and
+// those that were rejected.
+
+// Peers that the listeners for pilots have rejected: how many for which reason, and
+// which of them the log tells of.
+
+enum class RejectionReason {
+  UnknownPilot,    ///< a name that no pilot has, or has any more
+  WrongKey,        ///< no proof of its key: a wrong one, or what was recorded of another link
+  WrongHello,      ///< does not speak the wire at all
+  WrongVersion,    ///< of the wire
+  NoProof,         ///< said nothing, or not enough, in its time
+  TooLong,         ///< announced a frame beyond the cap
+  BrokenFrame,     ///< changed, repeated or left out; of a pilot that had proved its key
+  BrokenMessage,   ///< likewise of such a pilot: a whole frame with no message in it
+  TooManyAtATime,  ///< unproven peers of one listener
+  Overstepped,     ///< a pilot that said what it may not, or more than any pilot says
+};
+constexpr std::size_t kRejectionReasons = 10;
+
+/// As the API says it: `wrong_key`.
+std::string_view word_of(RejectionReason reason);
+
+class RejectedPeers {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// The line for the log, which is `text` and how many others went without one.  Nothing where
+  /// there was one for this reason less than a minute ago: whoever connects can do so without end.
+  std::optional<std::string> count(RejectionReason reason, const std::string& text, Time now);
+  std::uint64_t of(RejectionReason reason) const { return at(reason).count; }
+  /// Each reason's word and count, those that never were too.
+  std::vector<std::pair<std::string_view, std::uint64_t>> counts() const;
+
+ private:
+  struct Tally {
+    std::uint64_t count{0};
+    std::uint64_t untold{0};
+    std::optional<Time> told;
+  };
+  const Tally& at(RejectionReason reason) const {
+    return tallies_[static_cast<std::size_t>(reason)];
+  }
+
+  std::array<Tally, kRejectionReasons> tallies_{};
+};
+
+// Peers at a listener that have not proved yet that they are pilots: how many there may be, and who
+// goes for one more.
+
+struct UnprovenPeer {
+  std::string address;        ///< empty on a socket of this machine
+  bool names_a_pilot{false};  ///< it has said hello as a pilot that is known
+  std::chrono::steady_clock::time_point since;
+};
+
+struct PlaceForPeer {
+  bool has_room{true};                ///< for the newcomer, once `goes` is gone
+  std::optional<std::size_t> goes{};  ///< of those that are there
+};
+
+/// A pilot says hello at once, so silent ones go first, and the oldest of the address that has most
+/// of them; then, of those that have said hello, one that has taken longer than any way is long.
+PlaceForPeer place_for(const std::vector<UnprovenPeer>& unproven_peers, const std::string& address,
+                       std::chrono::steady_clock::time_point now);
+
+// How long it takes to a pilot and back: asked now and then with heartbeat numbers of the engine's
+// own, told where it has changed.
+
+class RoundTrip {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  /// The number to send now, where it is time to ask; only while there is work, so that an idle
+  /// link stays idle.
+  std::optional<std::uint64_t> ask(Moment now);
+  /// Pilots count theirs from 1.
+  static bool is_ours(std::uint64_t number) { return (number & kOurs) != 0; }
+  /// What the engine should know anew, if anything.  A single answer that came late is not
+  /// believed.
+  std::optional<Duration> answered(std::uint64_t number, Moment now);
+
+ private:
+  static constexpr std::uint64_t kOurs = std::uint64_t{1} << 63;
+  Duration believed() const;
+
+  std::uint64_t asked_{0};
+  std::optional<Moment> asked_at_;
+  bool is_waiting_{false};
+  std::deque<Duration> last_;
+  Duration told_{0};
+};
 
 namespace wire {
 class ToEngine;

@@ -1,6 +1,6 @@
 #include "links/recipe.hpp"
 
-#include "model/placeholders.hpp"
+#include "model/item.hpp"
 #include "store/store.hpp"
 #include "wire/wire.pb.h"
 

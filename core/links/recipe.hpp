@@ -1,10 +1,10 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
-#include "model/container.hpp"
 #include "model/ids.hpp"
 #include "model/item.hpp"
-#include "model/task_service.hpp"
+#include "model/needs.hpp"
+#include "model/task.hpp"
 
 #include <cstddef>
 #include <cstdint>

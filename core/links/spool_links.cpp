@@ -1,7 +1,7 @@
 #include "links/spool_links.hpp"
 
 #include "posix/doubling_pause.hpp"
-#include "wire/spool.hpp"
+#include "wire/relay.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -2,12 +2,12 @@
 // brings and takes what there is.
 #pragma once
 
-#include "links/tunnel.hpp"
+#include "links/relay_stream.hpp"
 #include "loop/asio.hpp"
-#include "loop/call_lane.hpp"
+#include "loop/lane.hpp"
 #include "model/site.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "sites/site_exchange.hpp"
+#include "sites/pilot_program.hpp"
 #include "wire/wire.pb.h"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // The engine's time: the wall clock as it was at the start, carried on by the steady clock.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <chrono>
 

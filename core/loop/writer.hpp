@@ -3,18 +3,77 @@
 #pragma once
 
 #include "loop/asio.hpp"
-#include "loop/group_commit.hpp"
 #include "loop/lane.hpp"
+#include "model/action.hpp"
+#include "planted/planted.hpp"
 #include "store/store.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
+
+// What goes into one commit, and who is told of it when: collects while the store is busy, so that
+// the more there is to do the more one commit carries.  No store, clock or thread: the writer
+// drives it in real time, the tests of the whole system in theirs.
+
+/// `Write` is what is saved, `Read` what is done with the store between two commits.
+template <class Write, class Read>
+class GroupCommit {
+ public:
+  using Then = std::function<void()>;
+  struct Batch {
+    std::vector<Write> writes;
+    std::vector<std::pair<Read, Then>> written;
+    std::vector<Then> durable;
+    /// Leases and reads do not wait for the disk: whoever does gets a commit of his own behind
+    /// them.
+    bool in_two_steps() const { return !written.empty() && !durable.empty(); }
+    bool needs_disk() const { return !durable.empty(); }
+    bool needs_commit() const { return !writes.empty() || needs_disk(); }
+  };
+  /// When the next batch is to be taken: now behind what the loop has in hand, or within
+  /// `kCompany`.
+  enum class Due : std::uint8_t { Never, Soon, Now };
+  static constexpr std::chrono::milliseconds kCompany{20};
+
+  void add(Write write) { gathering_.writes.push_back(std::move(write)); }
+  void after_written(Read read, Then then) {
+    gathering_.written.emplace_back(std::move(read), std::move(then));
+  }
+  void after_durable(Then then, bool haste) {
+    gathering_.durable.push_back(std::move(then));
+    haste_ = haste_ || haste;
+  }
+
+  Due due() const {
+    if (busy_ || (!gathering_.needs_commit() && gathering_.written.empty())) return Due::Never;
+    return haste_ || !gathering_.written.empty() ? Due::Now : Due::Soon;
+  }
+  /// The store is busy with it until `done`.
+  Batch take() {
+    busy_ = true;
+    haste_ = false;
+    return std::exchange(gathering_, {});
+  }
+  void done() { busy_ = false; }
+  /// Nothing is gathered and nothing under way.
+  bool is_quiet() const {
+    return !busy_ && !gathering_.needs_commit() && gathering_.written.empty();
+  }
+
+ private:
+  Batch gathering_;
+  bool haste_{false};
+  bool busy_{false};
+};
 
 /// Called from the loop; the store itself is used on a lane of its own.  There is one connection to
 /// it: SQLite keeps the index of a write-ahead log that nobody shares in that connection's memory,
@@ -109,5 +168,58 @@ class Writer {
   std::optional<std::chrono::steady_clock::time_point> busy_since_;
   Lane lane_;
 };
+
+// What of the store each action waits for before it is done: the order on which the promises about
+// crashes rest.
+//
+// A lease is written before it is sent, so that no kill of the engine loses one.  Whatever tells
+// somebody that something is safe (answers, acknowledgements, an allocation's intent) waits for the
+// disk.  What is said to a pilot goes behind the leases that were decided before it.
+
+enum class WaitsFor : std::uint8_t {
+  Nothing,
+  Written,    ///< all saved before is written: it survives our death, not the machine's
+  Disk,       ///< all saved before is on disk
+  DiskAtOnce  ///< somebody waits for it: no time is spent on waiting for company
+};
+
+template <class T, class... Others>
+concept OneOf = (std::is_same_v<T, Others> || ...);
+
+/// What is saved, and what nobody takes for a promise.
+template <OneOf<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+                SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
+                SaveAllocation, SaveKeep, SaveReader, AnswerRefused, WelcomePilot, StayPilot,
+                FencePilot, CancelAllocation, PollSite, LookAtQueue, ReadOutbox>
+              NoPromise>
+WaitsFor order_of(const NoPromise&) {
+  return WaitsFor::Nothing;
+}
+template <OneOf<RecallLeases, KillAttempt, PermitPublish, StageIn> BehindLeases>
+WaitsFor order_of(const BehindLeases&) {
+  return WaitsFor::Written;
+}
+/// A file, too, is removed only when what it says is on disk here.
+template <OneOf<TellEnded, ForgetAllocation> OnDisk>
+WaitsFor order_of(const OnDisk&) {
+  return WaitsFor::Disk;
+}
+/// A pilot ends behind its acknowledgements: it must not keep what it was about to be told.
+template <OneOf<AnswerCount, EndPilot, OpenAllocation, EngineIdle> Awaited>
+WaitsFor order_of(const Awaited&) {
+  return WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const SendLeases&) {
+  return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
+}
+inline WaitsFor order_of(const AcknowledgeResults&) {
+  return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;
+}
+inline WaitsFor order_of(const AnswerSubmit&) {
+  return HPCBATCH_PLANTED(answered_before_commit) ? WaitsFor::Nothing : WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const Action& action) {
+  return std::visit([](const auto& a) { return order_of(a); }, action);
+}
 
 }  // namespace hpcbatch

@@ -2,11 +2,9 @@
 // those that say "durable" wait until everything saved before them is on disk.
 #pragma once
 
-#include "model/allocation.hpp"
 #include "model/ids.hpp"
-#include "model/keep.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
-#include "model/time.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,12 +1,10 @@
 // Everything that can happen to the engine, as plain values.
 #pragma once
 
-#include "model/allocation.hpp"
-#include "model/gpu.hpp"
 #include "model/ids.hpp"
 #include "model/resources.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
-#include "model/time.hpp"
 
 #include "hpcbatch/scheduler.hpp"
 

@@ -1,12 +1,16 @@
-// Names of things: each is a type of its own, so that mixing them does not compile.
+// Names of things and points in time: each is a type of its own, so that mixing them does not
+// compile.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+
+// Names of things: each is a type of its own, so that mixing them does not compile.
 
 namespace hpcbatch {
 
@@ -75,3 +79,21 @@ struct std::hash<hpcbatch::TaskId> {
     return std::hash<std::uint64_t>{}(id.array.value * 0x9E3779B97F4A7C15ULL + id.index);
   }
 };
+
+namespace hpcbatch {
+
+// Points in time and durations as the engine knows them; only the runtime asks a clock.
+
+using Duration = std::chrono::microseconds;
+/// Wall-clock time that never runs backwards within one start of the engine (the runtime sees to
+/// that).
+using Time = std::chrono::sys_time<Duration>;
+
+constexpr std::int64_t to_microseconds(Time time) {
+  return time.time_since_epoch().count();
+}
+constexpr Time from_microseconds(std::int64_t value) {
+  return Time{Duration{value}};
+}
+
+}  // namespace hpcbatch

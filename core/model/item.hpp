@@ -1,13 +1,20 @@
-// What one task of an array is about: a file, a parameter, a row of a table.
+// What one task of an array is about (a file, a parameter, a row of a table), and the braces in
+// which it is put into texts.
 #pragma once
 
+#include "model/ids.hpp"
+
 #include <cstddef>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace hpcbatch {
+
+// What one task of an array is about: a file, a parameter, a row of a table.
 
 /// A text, and of a row its columns by name.
 class Item {
@@ -42,5 +49,46 @@ constexpr std::size_t kLargestItem = (std::size_t{128} << 10) - 32;
 
 /// Free of the two control characters (ASCII's unit and record separator) that keep columns apart.
 bool can_be_packed(std::string_view text);
+
+// What stands for each task of an array in what all of them share: `{}`, `{2}` or `{sample}` for
+// columns, `{index}`, `{id}`, and parts of items that are paths.
+
+// An item or a part of it is `{}`, `{.}` (without its ending), `{/}` (the name without the folder),
+// `{//}` (the folder), `{/.}` (the name without its ending); of a column `{2}`, `{2.}`, `{2/}` and
+// so on, or with its name for the number.  As GNU parallel has them.  `{:q}`, `{2/.:q}` and so on put
+// it in quotes for a shell, `{:raw}` as it is into a word that looks like a program
+// (program_words.hpp).
+
+/// Whether the item, a part of it or one of its columns is asked for.
+bool has_item(std::string_view text, const Item& item = {});
+/// The first of those, as it is written; empty: none.
+std::string_view first_item_place(std::string_view text, const Item& item = {});
+/// Each of those as one of the characters that `misplaced_text` knows.
+std::string with_places_marked(std::string_view text, const Item& item);
+/// Whether a path is absolute where every item, or column, is.
+bool begins_with_item(std::string_view path);
+/// Names and numbers in braces; what is a variable of a shell, as `${NAME}`, is none.
+std::vector<std::string_view> columns_asked_for(std::string_view text);
+/// What looks like a place, with its braces, and would be replaced by nothing that the item has:
+/// `{sampel}`, `{2}` of a plain text, `{%}` of GNU parallel, and of `{index}` and `{id}` those that
+/// are not `known` (their names).  No place of ours is what belongs to another language by the sign
+/// before it (`${x}`, `%{http_code}`, `@{u}`, `[0-9]{4}`).
+std::vector<std::string_view> stray_places(std::string_view text, const Item& item,
+                                           std::initializer_list<std::string_view> known);
+/// Those replaced.
+std::string with_item(std::string_view text, const Item& item);
+/// Also `{#}`, the index.
+std::string with_item(std::string_view text, const Item& item, std::uint32_t index);
+
+/// Whether a path names another file for each task: by the item (or the index where there are no
+/// items), `{index}` or `{#}`, or `{id}`.
+bool has_place(std::string_view path, const Item& item = {});
+bool has_index(std::string_view path, const Item& item = {});
+/// Only an engine that has taken the task knows it.
+bool has_id(std::string_view path, const Item& item = {});
+/// All of them replaced; what an item has of them itself stays.  `index`, where it is another than in
+/// the task's id.
+std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item,
+                        std::optional<std::uint32_t> index = {});
 
 }  // namespace hpcbatch

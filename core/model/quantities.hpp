@@ -1,7 +1,7 @@
 // Durations, sizes and counts as people write them, and back.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,18 +1,38 @@
 // Sites and the shapes of allocations that they may be asked for, as the configuration names them.
 #pragma once
 
+#include "hpcbatch/scheduler.hpp"
+#include "model/ids.hpp"
 #include "model/needs.hpp"
-#include "model/path_map.hpp"
 #include "model/resources.hpp"
-#include "model/time.hpp"
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
+
+// Which folders of this machine a site sees, and under what names.
+
+/// A folder here and the same folder there, both absolute and without a slash at the end ("/" alone
+/// but for that).
+struct SharedFolder {
+  std::string here;
+  std::string there;
+  friend bool operator==(const SharedFolder&, const SharedFolder&) = default;
+};
+using PathMap = std::vector<SharedFolder>;
+
+/// All of this machine's files, under the same names.
+PathMap everything_shared();
+/// The name there of a file here, by the innermost folder that holds it; nothing where none does.
+/// `..` is taken for what it is by name: links are not looked at.
+std::optional<std::string> seen_as(const PathMap& map, const std::string& path);
 
 /// The kind of GPUs to which a batch system gives none (Slurm's GRES `gpu:2`).
 inline constexpr std::string_view kGpuWithoutKind = "gpu";
@@ -115,5 +135,84 @@ Duration start_allowance(Duration walltime);
 std::optional<Duration> longest_task(const Shape& shape);
 /// Whether a task could ever run in an empty pilot of the shape (its site aside).
 bool could_run(const Needs& needs, const Shape& shape);
+
+// What tasks choose of the batch jobs that run them (account, QOS and the like): tags KEY=VALUE
+// that no shape needs to have, because one is made that has them.
+
+/// Each set of choices has pilots of its own: so many of them at one site, and no more.
+inline constexpr std::size_t kMostChoiceSets = 64;
+
+/// KEY of a tag KEY=VALUE; empty where it is none.
+std::string_view key_of(std::string_view tag);
+
+/// Whether a site lets tasks choose that.  Of values see hpcbatch/choices.hpp.
+bool may_choose(const Site& site, std::string_view tag);
+/// Those of the tags that are choices at the site, one of a key; sorted.
+std::vector<std::string> choices_of(const Needs& needs, const Site& site);
+
+/// Whether what has these tags has all that is asked for.  A tag `partition=a,b` asks for any of
+/// several, `constraint=a&b` for all of them.
+bool has_tags(const std::vector<std::string>& tags, const std::vector<std::string>& asked);
+/// The same for a shape or pilot that was made for some choices: nobody else's tasks run on what
+/// one has chosen to be charged for.
+bool has_tags(const std::vector<std::string>& tags, const std::vector<std::string>& made_for,
+              const Needs& needs);
+
+/// The shape that has in addition, or instead, what was chosen.  Its name is read by the two below.
+Shape made_for(const Shape& configured, const std::vector<std::string>& choices);
+/// What the configuration calls the shape that one of this name was made from.
+std::string configured_name(std::string_view shape);
+std::vector<std::string> choices_in_name(std::string_view shape);
+
+// Allocations as the engine follows them: one batch job each, from the intent to its end.
+
+/// intended -> submitting -> (unclear ->) queued -> running -> ended
+///   intended    stored, nothing asked of the batch system yet
+///   submitting  the submit command may have been run
+///   unclear     its answer was lost: settled by looking the name up, never by asking again
+///   queued      the batch system has it
+///   running     the batch system runs it, or one of its pilots has registered
+///   ended       the batch system says so, or it was never accepted
+enum class AllocationState : std::uint8_t { Intended, Submitting, Unclear, Queued, Running, Ended };
+std::string_view to_string(AllocationState state);
+
+/// What the batch system was asked for: what its pilots may say that they are.
+struct AskedFor {
+  std::uint32_t nodes{1};
+  Resources capacity;   ///< of each node, for tasks
+  Duration walltime{};  ///< zero: no end
+  friend bool operator==(const AskedFor&, const AskedFor&) = default;
+};
+
+/// What of an allocation survives the engine.
+struct Allocation {
+  AllocationId id;
+  std::string site;
+  std::string shape;
+  AllocationState state{AllocationState::Intended};
+  std::string number;  ///< the batch system's own, for people and for cancelling
+  Time opened{};
+  std::optional<Time> running_since;
+  std::optional<Time> ended;
+  EndCause cause{EndCause::None};
+  std::string reason;                ///< for people: refusal, pending reason, how it ended
+  bool cancel_asked{false};          ///< by us
+  std::uint32_t pilots_seen{0};      ///< how many of its pilots ever registered
+  std::optional<AskedFor> asked{};   ///< no value: an engine that did not note it asked
+  std::set<std::uint32_t> fenced{};  ///< ranks of pilots that said what they may not
+};
+
+// A shape of which pilots are to be there until a time, whatever there is for them to do.
+
+struct Keep {
+  std::string site;
+  std::string shape;
+  std::uint32_t allocations{1};  ///< at once; 0: no more
+  Time until{};
+  Time since{};
+  // Of this time, as far as an engine was there to see it:
+  Duration missing{};  ///< in which one of them was not there
+  Duration beyond{};   ///< in which one more of the shape was there than asked for
+};
 
 }  // namespace hpcbatch

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "model/action.hpp"
-#include "model/allocation.hpp"
 #include "model/event.hpp"
 #include "model/ids.hpp"
-#include "model/keep.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
 
 #include <cstdint>

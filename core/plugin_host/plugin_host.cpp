@@ -1,12 +1,10 @@
 #include "plugin_host/plugin_host.hpp"
 
-#include "plugin_host/doing.hpp"
+#include "plugin_host/guarded.hpp"
 
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "hpcbatch/plugin.hpp"
-#include "plugin_host/library.hpp"
-#include "plugin_host/trust.hpp"
+#include "plugin_host/search_path.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,9 @@
 // `hpcbatch plugin check`: holds a plugin against the contract of its kind, in a process of its own.
 #pragma once
 
+#include "hpcbatch/abi.h"
+
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <filesystem>
@@ -24,5 +27,30 @@ using Heard = std::function<void(const boost::json::object&)>;
 /// What speaks against it in one sentence; empty: it keeps the contract.  Throws std::exception where
 /// it cannot be asked.
 std::string check_plugin(const CheckAsked& asked, const Heard& heard);
+
+// What is heard of a plugin that is checked, for people and as JSON.
+
+/// A line for each promise, as it is begun and over.
+void print_heard(const boost::json::object& heard);
+
+/// All of it, put together: {"plugin", "kind", "version", "fingerprint", "promises": [{"promise",
+/// "good", "text"}]}; one that is not over has neither "good" nor "text".
+class HeardTogether {
+ public:
+  void add(const boost::json::object& heard);
+  boost::json::object take();
+
+ private:
+  boost::json::object plugin_;
+  boost::json::array promises_;
+};
+
+// The contract suites of the SDK, with the one plugin that is checked for their case.
+
+/// To be called before GoogleTest is initialised: which suite has a case, and which.  Throws with one
+/// sentence where a tool's file is none.
+void set_case(hpcbatch_plugin_kind kind, const CheckAsked& asked);
+/// Makes an object of the plugin and throws it away; throws what that throws.
+void make_one();
 
 }  // namespace hpcbatch::plugin_kit

@@ -8,7 +8,6 @@
 #include "documents/yaml.hpp"
 #include "plugin_host/search_path.hpp"
 #include "plugin_kit/check_plugin.hpp"
-#include "plugin_kit/check_text.hpp"
 #include "plugin_kit/list_plugins.hpp"
 #include "plugin_kit/new_project.hpp"
 

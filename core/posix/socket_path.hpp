@@ -1,7 +1,7 @@
 // Unix sockets at paths of any length.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <string>
 

@@ -1,14 +1,14 @@
 #include "provision/plan.hpp"
 
 #include "model/check.hpp"
-#include "model/choices.hpp"
+#include "model/site.hpp"
 #include "planted/planted.hpp"
-#include "provision/expected_wait.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 namespace hpcbatch::provision {
 namespace {
@@ -396,6 +396,91 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
     all.insert(all.end(), asks.begin(), asks.end());
   }
   return all;
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kForgottenAfter = 24h;
+// The part that the latest wait has of the mean.
+constexpr std::uint32_t kWeightOfLatest = 3;
+// Polls tell of a start only so exactly.
+constexpr Duration kSmallDifference = 30s;
+
+bool is_forgotten(const KnownWaits& known, Time now) {
+  return known.count == 0 || now - known.latest > kForgottenAfter;
+}
+
+/// Whether one that waits for `wait` starts about when one does that waits for the shorter `least`.
+bool is_about_as_short(Duration wait, Duration least) {
+  return wait - least <= std::max(kSmallDifference, least / 4);
+}
+
+}  // namespace
+
+void learn_wait(KnownWaits& known, Duration wait, Time now) {
+  if (is_forgotten(known, now)) known = {};
+  ++known.count;
+  const auto weight = static_cast<std::int64_t>(std::min(known.count, kWeightOfLatest));
+  known.mean += (std::max(Duration{}, wait) - known.mean) / weight;
+  known.latest = now;
+}
+
+std::optional<Duration> expected_wait(const KnownWaits& known, std::optional<Duration> queued_for,
+                                      Time now) {
+  if (is_forgotten(known, now)) return queued_for;
+  return std::max(known.mean, queued_for.value_or(Duration{}));
+}
+
+std::vector<std::size_t> start_places(const std::vector<Duration>& waits) {
+  std::vector<std::size_t> by_wait(waits.size());
+  std::iota(by_wait.begin(), by_wait.end(), std::size_t{0});
+  std::stable_sort(by_wait.begin(), by_wait.end(),
+                   [&](std::size_t a, std::size_t b) { return waits[a] < waits[b]; });
+  std::vector<std::size_t> places(waits.size());
+  std::size_t place = 0;
+  std::optional<Duration> least;
+  for (const std::size_t at : by_wait) {
+    if (least && !is_about_as_short(waits[at], *least)) {
+      ++place;
+      least = waits[at];
+    }
+    if (!least) least = waits[at];
+    places[at] = place;
+  }
+  return places;
+}
+
+namespace {
+
+// From the submit command to the pilot's registration, where the batch system starts it at once.
+constexpr Duration kSubmitAndStart = std::chrono::seconds{5};
+
+foresight::Seconds seconds_in(Duration duration) {
+  return std::chrono::round<std::chrono::seconds>(duration).count();
+}
+
+}  // namespace
+
+std::uint32_t renewals(Kept kept, const foresight::AskingCosts& costs) {
+  const auto there = static_cast<std::uint32_t>(kept.left.size());
+  // What would come when nobody wants it any more is not asked for.
+  const Duration soon = kept.waits.empty() ? Duration{} : kept.waits[kept.waits.size() / 2];
+  if (kept.until <= soon) return 0;
+  if (there < kept.wanted) return kept.wanted - there;
+  std::sort(kept.left.begin(), kept.left.end());
+  std::vector<foresight::Seconds> starts;
+  starts.reserve(kept.waits.size());
+  for (const Duration wait : kept.waits) starts.push_back(seconds_in(wait + kSubmitAndStart));
+  std::uint32_t count = 0;
+  // Those that are there beyond what is wanted follow the ones that end first.
+  for (std::size_t next = there - kept.wanted; next < kept.left.size(); ++next) {
+    if (kept.left[next] >= kept.until) break;
+    if (!foresight::is_time_to_ask(starts, seconds_in(kept.left[next]), costs)) break;
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace hpcbatch::provision

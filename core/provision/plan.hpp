@@ -14,10 +14,12 @@
 // the same pilots counts together there, as tools ask for each input's own needs.
 #pragma once
 
+#include "foresight/look_ahead.hpp"
+#include "model/ids.hpp"
 #include "model/needs.hpp"
 #include "model/site.hpp"
-#include "model/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,8 +76,8 @@ struct Outlet {
   std::uint32_t running{0};
   bool proven{false};      ///< the batch system has accepted one before
   bool open{true};         ///< no back-off, pause or reached limit
-  Duration wait{};         ///< expected, of one that is asked for now (expected_wait.hpp)
-  std::uint32_t renew{0};  ///< to be asked for whatever work there is (renewal.hpp)
+  Duration wait{};         ///< expected, of one that is asked for now (plan.hpp)
+  std::uint32_t renew{0};  ///< to be asked for whatever work there is (plan.hpp)
 };
 
 struct SiteLimits {
@@ -118,5 +120,49 @@ double tasks_in_room(const Demand& demand, const Resources& capacity, std::optio
 /// Demands in the order in which they are to be served.
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites);
+
+// How long an allocation of a shape is reckoned to wait in its batch system's queue, from the waits
+// of those before it and of those that are queued now; and which of several is expected to start
+// first.
+//
+// A shape of which nothing is known counts as one without a wait, so that it gets tried.
+
+/// The waits of those that are over; the latest count most.
+struct KnownWaits {
+  Duration mean{};
+  std::uint32_t count{0};
+  Time latest{};  ///< when the last of them was over
+};
+
+/// One began to run at `now` after it had waited so long.
+void learn_wait(KnownWaits& known, Duration wait, Time now);
+
+/// Of one that is asked for now; nothing where nothing is known.  `queued_for`: how long the one
+/// that has been queued longest has waited, which its wait is at least.  What is older than a day
+/// is known no more: the shape is tried again.
+std::optional<Duration> expected_wait(const KnownWaits& known, std::optional<Duration> queued_for,
+                                      Time now);
+
+/// The place of each in the order of expected starts, from 0.  Those whose difference is small
+/// share a place: noise moves nobody.
+std::vector<std::size_t> start_places(const std::vector<Duration>& waits);
+
+// When to ask for the allocation that follows one of a shape of which pilots are to be there all the
+// time.
+
+/// The allocations of a shape that is kept.
+struct Kept {
+  std::uint32_t wanted{1};  ///< at once
+  Duration until{};         ///< from now on: how long they are wanted
+  /// Of each: until when tasks may run there, of one that waits as it is expected to start; where
+  /// nobody knows, for ever.
+  std::vector<Duration> left;
+  std::vector<Duration> waits;  ///< of one that is asked for now, in order, each as probable as the
+                                ///< others; empty: nobody knows
+};
+
+/// How many to ask for now: for those that are missing, and for those whose end comes no later than
+/// their successor may.  Where nobody knows how long that waits, it is asked for at the end.
+std::uint32_t renewals(Kept kept, const foresight::AskingCosts& costs);
 
 }  // namespace hpcbatch::provision

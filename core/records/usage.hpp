@@ -2,10 +2,10 @@
 #pragma once
 
 #include "broker/speed_table.hpp"
-#include "model/failure.hpp"
-#include "model/gpu.hpp"
+#include "model/ids.hpp"
 #include "model/needs.hpp"
-#include "model/time.hpp"
+#include "model/resources.hpp"
+#include "model/task.hpp"
 #include "records/sketch.hpp"
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace hpcbatch::records {
 
@@ -87,5 +88,42 @@ struct Profile {
 
 void add(Usage& usage, const Run& run, const Needs& needs);
 void add(Profile& profile, const Run& run, const Needs& needs);
+
+// Adds up runs by day, kind, site and client, and by kind, until they are kept.
+
+/// What sums are kept for.
+struct Cell {
+  std::int32_t day{0};  ///< since 1970, UTC, on which it ended
+  std::string kind, site, client;
+  friend auto operator<=>(const Cell&, const Cell&) = default;
+};
+
+std::int32_t day_of(Time time);
+
+class Tally {
+ public:
+  /// Those of one array, at one site: to be asked for again only where one of these changes.
+  struct Group {
+    const std::string& kind;
+    const std::string& site;
+    const std::string& client;
+    const Needs& needs;
+  };
+  void add(const Group& group, const Run& run, std::int32_t day);
+
+  const std::map<Cell, Usage>& usage() const { return usage_; }
+  const std::map<std::string, Profile>& profiles() const { return profiles_; }
+
+ private:
+  std::map<Cell, Usage> usage_;
+  std::map<std::string, Profile> profiles_;
+  // Neighbours are alike as a rule.
+  Cell last_;
+  Usage* last_usage_{nullptr};
+  Profile* last_profile_{nullptr};
+};
+
+/// How much of what was learned so long ago still counts: half of it after 30 days.
+double weight_after(Duration age);
 
 }  // namespace hpcbatch::records

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "loop/action_order.hpp"
 #include "loop/writer.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"

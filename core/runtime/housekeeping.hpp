@@ -1,16 +1,18 @@
-// What is done beside the work: old history and old files go, the store is copied.
+// What is done beside the work: old history and old files go, the store is copied and looked for
+// where it was.
 #pragma once
 
 #include "engine/engine.hpp"
+#include "hpcbatch/result.hpp"
 #include "loop/asio.hpp"
 #include "loop/clock.hpp"
+#include "loop/lane.hpp"
 #include "loop/writer.hpp"
 #include "sites/pilot_program.hpp"
 #include "sites/site_client.hpp"
-#include "sites/workspace_cleaning.hpp"
+#include "sites/workspace_memory.hpp"
 
-#include "hpcbatch/result.hpp"
-
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -20,6 +22,8 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// What is done beside the work: old history and old files go, the store is copied.
 
 /// On the loop's thread.
 class Housekeeping {
@@ -60,6 +64,42 @@ class Housekeeping {
   Dependencies dependencies_;
   asio::steady_timer timer_;
   std::optional<std::chrono::steady_clock::time_point> cleaned_;  ///< all workspaces
+};
+
+// Looks once a second whether the store's files lie where they were, and says in the workspaces how
+// far its ids have come.
+
+/// On the loop's thread; what may block does so on the store's lane and on one for the workspaces.
+class StoreWatch {
+ public:
+  /// `workspaces`: those that this machine sees.  All that is named outlives this.
+  StoreWatch(asio::io_context& loop, Writer& writer, std::string engine_name,
+             std::vector<std::string> workspaces);
+  StoreWatch(const StoreWatch&) = delete;
+  StoreWatch& operator=(const StoreWatch&) = delete;
+  ~StoreWatch();
+
+  /// Goes on by itself from then on.
+  void begin();
+  /// Tasks up to that submission are acknowledged.
+  void given(std::uint64_t highest);
+  /// The file of the store that somebody has removed or replaced; empty: none.
+  const std::string& missing() const { return missing_; }
+
+ private:
+  void look_again();
+  void seen(std::string missing, const GivenIds& given);
+  void write();
+
+  Writer& writer_;
+  asio::steady_timer timer_, soon_;
+  std::string engine_name_;
+  std::vector<std::string> workspaces_;
+  std::string missing_;
+  GivenIds given_, written_;
+  bool writes_soon_{false};
+  std::shared_ptr<std::atomic<bool>> is_writing_{std::make_shared<std::atomic<bool>>(false)};
+  Lane lane_;
 };
 
 }  // namespace hpcbatch

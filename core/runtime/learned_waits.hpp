@@ -2,9 +2,11 @@
 #pragma once
 
 #include "foresight/learned/wait_model.hpp"
+#include "model/ids.hpp"
 #include "plugin_host/plugin_host.hpp"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 namespace hpcbatch {
 
@@ -57,6 +60,28 @@ class LearnedWaits {
   std::vector<foresight::PresentJob> present_;
   std::uint32_t user_{0};
   foresight::Seconds now_{0};
+};
+
+// Makes a site's model of waits anew, once enough time has passed since those that it has learned from:
+// `hpcbatch waits train` again, in a process of lowest priority.
+
+/// Whether a model of waits of that time is to be made anew: a tenth of it has passed since, and a day
+/// at least.
+bool is_due(foresight::Seconds from, foresight::Seconds until, foresight::Seconds now);
+
+/// On the loop's thread.
+class ModelRenewal {
+ public:
+  explicit ModelRenewal(std::string home) : home_(std::move(home)) {}
+
+  /// To be told after each look.  Tries at most once a day, also where it fails, and one site at a time.
+  void consider(const std::string& site, const foresight::WaitModelFacts& facts, Time now);
+
+ private:
+  bool is_running();
+
+  std::string home_;
+  pid_t pid_{-1};
 };
 
 }  // namespace hpcbatch

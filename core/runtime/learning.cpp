@@ -1,7 +1,7 @@
 #include "runtime/learning.hpp"
 
 #include "links/recipe.hpp"
-#include "records/kind.hpp"
+#include "records/estimate.hpp"
 #include "wire/wire.pb.h"
 
 #include <utility>

@@ -1,13 +1,12 @@
 // One function for each thing the engine can ask for that is more than to save or to answer it.
 // Nothing is decided here.
 #include "links/pilot_messages.hpp"
-#include "loop/action_order.hpp"
 #include "loop/crash_point.hpp"
+#include "loop/writer.hpp"
 #include "runtime/runtime.hpp"
-#include "sites/attempts.hpp"
+#include "sites/log_reader.hpp"
 
 #include "model/check.hpp"
-#include "model/visit.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -6,10 +6,11 @@
 #include "links/followers.hpp"
 #include "links/link_server.hpp"
 #include "links/pilot_messages.hpp"
-#include "loop/action_order.hpp"
 #include "loop/clock.hpp"
 #include "loop/writer.hpp"
 #include "model/event.hpp"
+#include "runtime/staging_of_tasks.hpp"
+#include "sites/site_client.hpp"
 #include "wire/wire.pb.h"
 
 #include <functional>
@@ -88,6 +89,28 @@ class PilotLinks {
   Links unproven_;  ///< registered, not answered yet
   Followers followers_;
   InputQueue inputs_;
+};
+
+// Leases on their way to a pilot: saved, read with their recipes on the store's lane, sent.
+
+/// On the loop's thread.
+class LeaseSender {
+ public:
+  /// All that is named outlives this.
+  struct Dependencies {
+    Writer& writer;
+    const std::unique_ptr<Engine>& engine;
+    const std::map<std::string, std::unique_ptr<SiteClient>>& sites;
+    StagingOfTasks& staging;
+    PilotLinks& links;
+    std::function<std::string(const PilotId&)> site_of;
+  };
+  explicit LeaseSender(Dependencies around) : dependencies_(std::move(around)) {}
+
+  void send(const SendLeases& action);
+
+ private:
+  Dependencies dependencies_;
 };
 
 }  // namespace hpcbatch

@@ -2,7 +2,6 @@
 
 #include "sites/machine.hpp"
 #include "wire/relay.hpp"
-#include "wire/spool.hpp"
 
 #include <sodium.h>
 

@@ -11,7 +11,7 @@
 #include "sites/direct_addresses.hpp"
 #include "sites/pilot_program.hpp"
 #include "sites/site_client.hpp"
-#include "wire/key.hpp"
+#include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"
 

@@ -3,14 +3,13 @@
 
 #include "foresight/watch/queue_watch.hpp"
 #include "loop/asio.hpp"
-#include "loop/call_lane.hpp"
+#include "loop/lane.hpp"
 #include "model/event.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/learned_waits.hpp"
-#include "runtime/model_renewal.hpp"
-#include "runtime/run_times_file.hpp"
 #include "sites/site_client.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +18,24 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// How long others' batch jobs have run at a site, in a file: what looks at a queue have learned
+// outlives the engine's process.
+
+/// One thread, which blocks.  What cannot be read or written is as if nothing had been learned.
+class RunTimesFile {
+ public:
+  explicit RunTimesFile(std::string path) : path_(std::move(path)) {}
+
+  /// The first time only.
+  void load_into(foresight::QueueWatch& watch);
+  void add(const std::vector<foresight::QueueWatch::Ended>& ended);
+
+ private:
+  std::string path_;
+  bool is_loaded_{false};
+  std::size_t lines_{0};
+};
 
 /// On the loop's thread.
 class QueueWatching {

@@ -2,7 +2,7 @@
 #include "runtime/runtime.hpp"
 
 #include "loop/crash_point.hpp"
-#include "sites/attempts.hpp"
+#include "sites/log_reader.hpp"
 #include "sites/workspace_memory.hpp"
 #include "wire/wire.pb.h"
 

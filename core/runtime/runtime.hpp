@@ -4,7 +4,6 @@
 
 #include "engine/engine.hpp"
 #include "links/recipe.hpp"
-#include "loop/action_order.hpp"
 #include "loop/asio.hpp"
 #include "loop/clock.hpp"
 #include "loop/writer.hpp"
@@ -13,12 +12,10 @@
 #include "runtime/engine_history.hpp"
 #include "runtime/housekeeping.hpp"
 #include "runtime/learning.hpp"
-#include "runtime/lease_sender.hpp"
 #include "runtime/pilot_links.hpp"
 #include "runtime/pilot_listeners.hpp"
 #include "runtime/queue_watching.hpp"
 #include "runtime/staging_of_tasks.hpp"
-#include "runtime/store_watch.hpp"
 #include "sites/site_client.hpp"
 
 #include <concepts>

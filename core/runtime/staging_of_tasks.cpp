@@ -1,9 +1,9 @@
 #include "runtime/staging_of_tasks.hpp"
 
 #include "links/recipe.hpp"
-#include "loop/action_order.hpp"
+#include "loop/writer.hpp"
 #include "model/check.hpp"
-#include "sites/attempts.hpp"
+#include "sites/log_reader.hpp"
 #include "staging/site_view.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,6 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "sim/replay.hpp"
-#include "sim/tables.hpp"
-#include "sim/trace_file.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -21,4 +21,14 @@ using Progress = std::function<void(const std::string&, std::size_t, std::size_t
 boost::json::object replay(const SimCommand& command, foresight::Trace trace,
                            const Progress& progress);
 
+// What `hpcbatch sim` found, for people.
+
+/// At most 80 letters wide.
+std::string tables(const boost::json::object& found);
+
+// A trace from a file, packed by gzip or not.
+
+/// `-`: standard input.  Throws std::invalid_argument with one sentence that names the file.
+foresight::Trace read_trace_file(const std::string& file, const std::string& partition);
+
 }  // namespace hpcbatch::sim

@@ -1,6 +1,5 @@
 #include "sites/log_reader.hpp"
 
-#include "sites/attempts.hpp"
 #include "wire/log_pack.hpp"
 
 #include <fmt/format.h>

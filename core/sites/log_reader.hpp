@@ -1,10 +1,11 @@
 // Reads captured output of ended tasks out of the logs that pilots keep in a site's workspace.
 #pragma once
 
+#include "hpcbatch/result.hpp"
+#include "model/ids.hpp"
 #include "model/task.hpp"
 #include "sites/site_client.hpp"
-
-#include "hpcbatch/result.hpp"
+#include "wire/wire.pb.h"
 
 #include <cstdint>
 #include <functional>
@@ -20,5 +21,18 @@ bool lies_in_workspace(const std::string& file);
 void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,
               std::uint64_t from, std::size_t limit,
               std::function<void(Result<std::string>)> answer);
+
+// Attempts as the wire writes them.
+
+inline AttemptId from_wire(const wire::Attempt& attempt) {
+  return {{ArrayId{attempt.array()}, attempt.index()}, attempt.number(), attempt.epoch()};
+}
+
+inline void to_wire(const AttemptId& attempt, wire::Attempt* out) {
+  out->set_array(attempt.task.array.value);
+  out->set_index(attempt.task.index);
+  out->set_number(attempt.number);
+  out->set_epoch(attempt.epoch);
+}
 
 }  // namespace hpcbatch

@@ -1,6 +1,6 @@
 #include "sites/machine.hpp"
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/node_addresses.hpp"
 
 #include "hpcbatch/shell_quote.hpp"

@@ -2,6 +2,7 @@
 // offers, and by which ways its pilots could reach the engine.
 #pragma once
 
+#include "hpcbatch/command_line.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
 #include "hpcbatch/transport.hpp"
@@ -41,5 +42,22 @@ std::vector<SiteCheck> check_shapes(const Site& site, const Survey& survey);
 
 /// What a scheduler says that knows of no survey.  Pure.
 Survey survey_of(const std::vector<Offer>& offers);
+
+// The environment modules of a site, as its batch scripts find them: what may be loaded in `setup`.
+
+/// Asks in the way in which a pilot's batch script would have `module`.
+CommandLine list_modules();
+
+/// Names such as cuda/12.2, in the order in which they were told; none at all where there is no
+/// `module`; nothing where it could not be found out.  Reads `module -t avail` of Lmod and of
+/// Environment Modules (their manuals, "avail").  Pure.
+struct Modules {
+  bool has_command{false};
+  std::vector<std::string> names{};
+};
+std::optional<Modules> read_modules(const CommandOutput& output);
+
+/// One sentence for a person.  Pure.
+std::string show_modules(const std::optional<Modules>& modules);
 
 }  // namespace hpcbatch

@@ -2,29 +2,44 @@
 // them on a lane.
 #pragma once
 
+#include "hpcbatch/queue_history.hpp"
+#include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/room_watcher.hpp"
+#include "hpcbatch/scheduler.hpp"
 #include "loop/asio.hpp"
-#include "loop/call_lane.hpp"
+#include "loop/lane.hpp"
 #include "model/event.hpp"
 #include "model/site.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "sites/job_output_tail.hpp"
 #include "sites/pilot_program.hpp"
 #include "sites/site_check.hpp"
 #include "wire/pilot_file.hpp"
 
-#include "hpcbatch/queue_history.hpp"
-#include "hpcbatch/queue_watcher.hpp"
-#include "hpcbatch/room_watcher.hpp"
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
+
+// What a batch job printed last before it ended without a pilot: most often why.
+
+/// One line, by the allocation's name.
+using OutputTails = std::map<std::string, std::string>;
+
+/// Those of the names that a list shows as ended, or lacks.
+std::vector<std::string> not_living(const std::vector<std::string>& names,
+                                    const std::vector<BatchJob>& jobs);
+
+/// Prints the end of `NAME.out` in the directory of each that is there.
+CommandLine ask_output_tails(const std::string& directory, const std::vector<std::string>& names);
+/// Of each that printed something the last line with anything in it, as plain text of one line and
+/// 300 bytes at most.
+OutputTails read_output_tails(const std::vector<std::string>& names, const std::string& output);
 
 /// Every call returns at once; answers come on the loop.  A call that outlives its deadline is
 /// given up: its thread and transport are left behind and new ones are made.

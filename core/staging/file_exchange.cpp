@@ -1,9 +1,9 @@
 #include "staging/file_exchange.hpp"
 
 #include "plugin_host/guarded.hpp"
-#include "posix/fd.hpp"
-#include "staging/whole_file.hpp"
-#include "wire/content_hash.hpp"
+#include "posix/files.hpp"
+#include "staging/stage_out.hpp"
+#include "wire/checksum.hpp"
 #include "wire/file_store.hpp"
 
 #include <sys/stat.h>

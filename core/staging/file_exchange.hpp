@@ -2,8 +2,8 @@
 // one by one.  All of it blocks.
 #pragma once
 
-#include "sites/site_exchange.hpp"
-#include "staging/stage.hpp"
+#include "sites/pilot_program.hpp"
+#include "staging/hash_files.hpp"
 #include "staging/staged_files.hpp"
 #include "wire/wire.pb.h"
 

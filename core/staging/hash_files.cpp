@@ -1,13 +1,10 @@
 #include "staging/hash_files.hpp"
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +13,10 @@
 #include <numeric>
 #include <thread>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {

@@ -2,8 +2,9 @@
 // while it is read.
 #pragma once
 
-#include "staging/stage.hpp"
-#include "wire/content_hash.hpp"
+#include "failure/failure.hpp"
+#include "model/ids.hpp"
+#include "wire/checksum.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -16,6 +17,23 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// Who needs files on a site, and why they could not be staged in or out.
+
+/// An array for what all its tasks share, or one of its tasks.
+struct StageOwner {
+  ArrayId array;
+  std::optional<std::uint32_t> index;
+  friend auto operator<=>(const StageOwner&, const StageOwner&) = default;
+};
+
+struct StageError {
+  bool can_be_tried_again{false};
+  Failure failure{
+      Failure::EngineError};  ///< of input or output; OutputMissing where nothing lies at the place
+  std::string text;           ///< what was tried, what happened, what to do
+  friend bool operator==(const StageError&, const StageError&) = default;
+};
 
 /// By what a changed file is known from the one that was read.
 struct FileState {

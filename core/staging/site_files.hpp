@@ -2,14 +2,13 @@
 // store in its workspace, results come back.
 #pragma once
 
+#include "hpcbatch/transport.hpp"
 #include "loop/asio.hpp"
 #include "model/ids.hpp"
 #include "model/site.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "sites/pilot_program.hpp"
-#include "staging/stage.hpp"
-
-#include "hpcbatch/transport.hpp"
+#include "staging/hash_files.hpp"
 
 #include <cstdint>
 #include <functional>

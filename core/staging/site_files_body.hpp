@@ -2,8 +2,8 @@
 // each of them.
 #pragma once
 
-#include "loop/call_lane.hpp"
 #include "loop/clock.hpp"
+#include "loop/lane.hpp"
 #include "staging/file_exchange.hpp"
 #include "staging/site_files.hpp"
 #include "staging/staged_files.hpp"
@@ -142,7 +142,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void read_store_answers(Flight& flight, const ExchangeOutcome& outcome);
   void read_takes(Flight& flight, const ExchangeOutcome& outcome);
   void stored(const StagedFiles::Sending& file, const wire::FilesReport::Done& done);
-  // site_files_copies.cpp
+  // site_files.cpp
   void copy();
   bool copy_there();
   bool copy_here();

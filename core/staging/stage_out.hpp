@@ -5,14 +5,18 @@
 #include "loop/lane.hpp"
 #include "loop/writer.hpp"
 #include "model/event.hpp"
+#include "staging/hash_files.hpp"
 #include "staging/site_files.hpp"
 #include "wire/wire.pb.h"
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -84,5 +88,13 @@ class StageOut {
   std::array<std::unique_ptr<Lane>, 4> lanes_;  ///< they sync files
   std::size_t next_lane_{0};
 };
+
+// A result that is written on this machine: as a whole or not at all.
+
+/// Makes the directories above `path`, writes aside, syncs and renames.  Blocks.
+std::optional<StageError> write_whole_file(const std::string& path, std::string_view bytes,
+                                           std::uint32_t mode);
+/// Whether a file could be written there.
+std::optional<StageError> make_folder_of(const std::string& path);
 
 }  // namespace hpcbatch

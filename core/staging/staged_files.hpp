@@ -2,9 +2,8 @@
 // away: decides, and does nothing.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 #include "staging/hash_files.hpp"
-#include "staging/stage.hpp"
 
 #include <cstddef>
 #include <cstdint>

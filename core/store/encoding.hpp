@@ -1,9 +1,9 @@
 // Values of the model as text in columns of the store.
 #pragma once
 
-#include "model/allocation.hpp"
-#include "model/keep.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
+#include "records/usage.hpp"
 
 #include <optional>
 #include <string>
@@ -28,5 +28,15 @@ std::string key_of_keep(const Keep& keep);
 std::string encode(const Keep& keep);
 /// Nothing of a damaged one: it holds nobody's work.
 std::optional<Keep> decode_keep(const std::string& key, const std::string& text);
+
+// Records of runs as bytes in columns of the store.
+
+std::string encode(const records::Usage& usage);
+/// What cannot be read counts as nothing.
+records::Usage decode_usage(std::string_view bytes);
+
+std::string encode(const records::Profile& profile);
+/// What cannot be read is learned anew.
+records::Profile decode_profile(std::string_view bytes);
 
 }  // namespace hpcbatch::store

@@ -3,7 +3,6 @@
 
 #include "store/encoding.hpp"
 #include "store/layout.hpp"
-#include "store/read_results.hpp"
 #include "store/result_run.hpp"
 
 #include <algorithm>

@@ -2,14 +2,14 @@
 // batch systems.
 #pragma once
 
-#include "failure/failure_choice.hpp"
+#include "failure/failure.hpp"
 #include "model/action.hpp"
-#include "model/allocation.hpp"
 #include "model/event.hpp"
+#include "model/site.hpp"
 #include "model/snapshot.hpp"
 #include "model/task.hpp"
 #include "store/file/sqlite.hpp"
-#include "store/times.hpp"
+#include "store/overview.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,5 @@
 #include "store/layout.hpp"
 
-#include "store/layout_version.hpp"
-
 #include "store/lease_rows.hpp"
 #include "store/record_rows.hpp"
 

@@ -24,3 +24,12 @@ void add_indexes(sqlite::Connection& db);
 std::string meta_of(sqlite::Connection& db, const char* key);
 
 }  // namespace hpcbatch::store
+
+namespace hpcbatch::store {
+
+// Which tables the store has: what an engine asks before it opens one.
+
+// 7: arrays say after how many failures they are given up; a program that knows 6 would go on.
+inline constexpr const char* kLayoutVersion = "7";
+
+}  // namespace hpcbatch::store

@@ -1,5 +1,5 @@
 // Opens the store's file: what is damaged is refused as it lies there, what is old is taken over.
-#include "store/file/damage.hpp"
+#include "store/file/mark.hpp"
 #include "store/file/page_sums.hpp"
 #include "store/store.hpp"
 

@@ -1,8 +1,8 @@
 #include "store/owner.hpp"
 
 #include "model/owner.hpp"
-#include "posix/process_start.hpp"
-#include "posix/regular_file.hpp"
+#include "posix/files.hpp"
+#include "posix/programs.hpp"
 
 #include <fmt/format.h>
 

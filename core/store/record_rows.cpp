@@ -1,9 +1,8 @@
 #include "store/record_rows.hpp"
 
-#include "records/kind.hpp"
+#include "records/estimate.hpp"
 #include "store/encoding.hpp"
 #include "store/layout.hpp"
-#include "store/record_encoding.hpp"
 #include "store/result_run.hpp"
 
 #include <algorithm>

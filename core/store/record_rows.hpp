@@ -3,7 +3,7 @@
 // have been added up is kept with the sums.
 #pragma once
 
-#include "records/tally.hpp"
+#include "records/usage.hpp"
 #include "store/file/sqlite.hpp"
 #include "store/history.hpp"
 

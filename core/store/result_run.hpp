@@ -3,6 +3,8 @@
 #pragma once
 
 #include "model/action.hpp"
+#include "store/file/sqlite.hpp"
+#include "store/store.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -53,5 +55,27 @@ struct OwnUse {
 std::vector<OwnUse> decode_use(std::string_view bytes);
 /// Those of some of the run's tasks: so many, from a place in it on.
 std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count);
+
+}  // namespace hpcbatch::store
+
+// Rows of the table of results, and of what failed attempts share with them.
+
+#define RESULT_COLUMNS                                                                           \
+  "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node," \
+  "peak,cpu,log,last_out,"                                                                       \
+  "last_err,out_bytes,err_bytes,truncated,epoch,details"
+
+namespace hpcbatch::store {
+
+constexpr int kDetails = 22;  ///< its column in RESULT_COLUMNS
+
+/// How the column `truncated` says what is missing of an output.
+int cut_of(const LogPlace& log);
+/// Of six columns from `first` on.
+LogPlace read_log_place(sqlite::Statement& row, int first);
+/// Of RESULT_COLUMNS.
+ResultRow read_result(sqlite::Statement& row);
+/// Makes a row of many tasks that of one of them.
+void pick(ResultRow& row, const OwnDetails& own, std::uint32_t index);
 
 }  // namespace hpcbatch::store

@@ -3,7 +3,7 @@
 
 #include "store/layout.hpp"
 
-#include "model/visit.hpp"
+#include "model/check.hpp"
 
 #include <fmt/format.h>
 

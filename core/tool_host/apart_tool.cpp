@@ -1,7 +1,7 @@
 #include "tool_host/apart_tool.hpp"
 
 #include "plugin_host/search_path.hpp"
-#include "tool_host/frames.hpp"
+#include "tool_host/messages.hpp"
 
 #include <fmt/format.h>
 

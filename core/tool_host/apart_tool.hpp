@@ -2,9 +2,9 @@
 // that process, and whoever asked hears it in one sentence.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "tool_host/messages.hpp"
-#include "tools/blocking_tool.hpp"
+#include "tools/tool_registry.hpp"
 
 #include <sys/types.h>
 

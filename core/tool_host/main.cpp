@@ -2,7 +2,6 @@
 // plugins' path, and asks on descriptor 3.
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_host/search_path.hpp"
-#include "tool_host/frames.hpp"
 #include "tool_host/messages.hpp"
 
 #include <cerrno>

@@ -5,6 +5,8 @@
 #include "hpcbatch/input_facts.hpp"
 #include "hpcbatch/tool.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,5 +42,18 @@ std::string to_text(const Answer& answer);
 // Each throws std::exception where the text is none.
 Question question_of(std::string_view text);
 Answer answer_of(std::string_view text);
+
+// Texts on a socket, one after another: four bytes of length, the most significant first, and the
+// text.
+
+using FrameDeadline = std::chrono::steady_clock::time_point;
+
+/// A list of a hundred thousand inputs has room.
+inline constexpr std::size_t kLongestFrame = std::size_t{64} << 20U;
+
+/// False: the other side is gone, does not read in time, or the text is longer than may be.
+bool send_frame(int socket, std::string_view text, std::optional<FrameDeadline> deadline = {});
+/// Nothing: the other side is gone, sent nothing whole in time, or no frame.
+std::optional<std::string> receive_frame(int socket, std::optional<FrameDeadline> deadline = {});
 
 }  // namespace hpcbatch::tool_host

@@ -1,15 +1,17 @@
 #include "tools/prepare.hpp"
 
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
-#include "tools/input_facts.hpp"
-#include "tools/placeholders.hpp"
-#include "tools/tool_service.hpp"
+#include "documents/texts.hpp"
+#include "hpcbatch/input_facts.hpp"
+#include "hpcbatch/shell_quote.hpp"
+#include "programs/program_words.hpp"
+#include "tools/tool_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -267,6 +269,132 @@ Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const Too
     return refused(
         fmt::format("its plugin {} threw something that is no std::exception", tool.plugin));
   }
+}
+
+namespace {
+
+using OfMany = FactDescription::OfMany;
+using KnownFacts = std::map<std::string, OfMany>;
+
+KnownFacts known_facts(const Tool& plugin) {
+  KnownFacts known;
+  if (const auto* facts = dynamic_cast<const InputFacts*>(&plugin)) {
+    for (const FactDescription& fact : facts->facts()) known.emplace(fact.name, fact.of_many);
+  }
+  return known;
+}
+
+void check_asked(const ToolFile& tool, const KnownFacts& known) {
+  std::vector<std::string> names{"size", "count"};
+  for (const auto& [name, of_many] : known) names.push_back(name);
+  for (const AskedFact& asked : tool.facts) {
+    if (known.contains(asked.fact)) continue;
+    throw std::runtime_error(
+        fmt::format("{} uses '{}.{}', and what its plugin {} tells of an input is {}{}",
+                    asked.place, asked.input, show_text(asked.fact, 40), tool.plugin,
+                    fmt::join(names, ", "), spelling_hint(asked.fact, names)));
+  }
+}
+
+double sane(double value, const AskedFact& asked, const InputFile& file) {
+  if (std::isfinite(value) && value >= 0) return value;
+  throw std::runtime_error(fmt::format("its plugin says that {} of {} is {:g}; mend the plugin",
+                                       asked.fact, show_text(file.path), value));
+}
+
+}  // namespace
+
+void check_facts(const ToolFile& tool, const Tool& plugin) {
+  if (!tool.facts.empty()) check_asked(tool, known_facts(plugin));
+}
+
+std::map<std::string, double> facts_of(const ToolFile& tool, const Tool& plugin,
+                                       const ToolRequest& request) {
+  std::map<std::string, double> values;
+  if (tool.facts.empty()) return values;
+  const KnownFacts known = known_facts(plugin);
+  check_asked(tool, known);
+  std::map<std::string, std::vector<AskedFact>> by_input;
+  for (const AskedFact& asked : tool.facts) {
+    // Two amounts may use one.
+    if (values.emplace(asked.input + "." + asked.fact, 0).second)
+      by_input[asked.input].push_back(asked);
+  }
+  const auto& facts = dynamic_cast<const InputFacts&>(plugin);
+  for (const auto& [input, wanted] : by_input) {
+    const auto given = request.inputs.find(input);
+    if (given == request.inputs.end()) continue;
+    for (const InputFile& file : given->second) {
+      const std::map<std::string, double> told = facts.facts_of(file);
+      for (const AskedFact& asked : wanted) {
+        const auto at = told.find(asked.fact);
+        const double value = sane(at == told.end() ? std::nan("") : at->second, asked, file);
+        double& all = values[input + "." + asked.fact];
+        all = known.at(asked.fact) == OfMany::Sum ? all + value : std::max(all, value);
+      }
+    }
+  }
+  return values;
+}
+
+namespace {
+
+/// Calls `literal` with pieces of plain text and `name` with each name in braces and its form, in
+/// their order.
+template <class Literal, class Name>
+void walk(std::string_view text, Literal literal, Name name) {
+  while (!text.empty()) {
+    const auto brace = text.find_first_of("{}");
+    literal(text.substr(0, brace));
+    if (brace == std::string_view::npos) return;
+    text.remove_prefix(brace);
+    if (text.starts_with("{{") || text.starts_with("}}")) {
+      literal(text.substr(0, 1));
+      text.remove_prefix(2);
+      continue;
+    }
+    const auto end = text.find('}');
+    if (text.front() == '}' || end == std::string_view::npos) {
+      throw std::invalid_argument("a brace has no partner; write {{ or }} for the brace itself");
+    }
+    std::string_view inner = text.substr(1, end - 1);
+    const char form = take_form(inner);
+    name(inner, form);
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_placeholders(std::string_view text) {
+  std::vector<std::string> names;
+  walk(
+      text, [](std::string_view) {},
+      [&](std::string_view name, char) { names.emplace_back(name); });
+  return names;
+}
+
+std::string fill_placeholders(std::string_view text,
+                              const std::map<std::string, std::string>& values) {
+  std::string result;
+  walk(
+      text, [&](std::string_view literal) { result += literal; },
+      [&](std::string_view name, char form) {
+        const std::string& value = values.at(std::string(name));
+        result += form == kQuotedPlace ? shell_quoted(value) : value;
+      });
+  return result;
+}
+
+std::string mark_placeholders(std::string_view text,
+                              const std::function<bool(const std::string& name)>& is_one) {
+  std::string result;
+  walk(
+      text, [&](std::string_view literal) { result += without_marks(literal); },
+      [&](std::string_view name, char form) {
+        result += is_one(std::string(name)) ? std::string(1, form) : "1";
+      });
+  return result;
 }
 
 }  // namespace hpcbatch

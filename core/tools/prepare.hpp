@@ -7,9 +7,11 @@
 #include "model/needs.hpp"
 #include "tools/tool_file.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -48,5 +50,31 @@ struct RenderedTask {
 Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const ToolCall& call,
                              const std::map<std::string, std::string>& defaults,
                              const std::string& directory);
+
+// What a tool's resources want to know of its inputs and only the tool's plugin can say.
+
+/// Throws std::runtime_error where the file asks for a fact that its plugin does not know.
+void check_facts(const ToolFile& tool, const Tool& plugin);
+
+/// By `INPUT.FACT`: those that are asked for, 0 of an input that was not given.  Asks the plugin, which
+/// reads files; throws what that throws, and as `check_facts` does.
+std::map<std::string, double> facts_of(const ToolFile& tool, const Tool& plugin,
+                                       const ToolRequest& request);
+
+// `{name}` in a text of a tool's file.
+
+/// The names within braces, without `:q` or `:raw`; `{{` and `}}` stand for braces themselves.  Throws
+/// std::invalid_argument where a brace has no partner.
+std::vector<std::string> find_placeholders(std::string_view text);
+
+/// Puts the values in, once: what a value holds is not looked at again.  Each name must be in
+/// `values`.  `{name:q}` is put in quotes for a shell.
+std::string fill_placeholders(std::string_view text,
+                              const std::map<std::string, std::string>& values);
+
+/// Each name that is one as the characters that `misplaced_text` knows; what is none cannot hold more
+/// than a word.
+std::string mark_placeholders(std::string_view text,
+                              const std::function<bool(const std::string& name)>& is_one);
 
 }  // namespace hpcbatch

@@ -2,8 +2,9 @@
 // names.
 #pragma once
 
-#include "model/container.hpp"
-#include "model/task_service.hpp"
+#include "documents/view.hpp"
+#include "model/needs.hpp"
+#include "model/task.hpp"
 #include "tools/tool_resources.hpp"
 
 #include <map>
@@ -77,5 +78,13 @@ ToolFile parse_tool(const std::string& text, const std::string& path);
 
 /// What a value of this parameter becomes; throws std::invalid_argument with what was expected.
 std::string checked_value(const ParameterDeclaration& parameter, const std::string& value);
+
+// The service of a tool's file: what is dear to start and stays for the tasks that come.
+
+/// Named like its tool.  Throws DocumentError.
+TaskService parse_service(const View& view, const std::string& tool);
+
+/// With the request's values in the places of its command.
+TaskService filled_service(TaskService service, const std::map<std::string, std::string>& values);
 
 }  // namespace hpcbatch

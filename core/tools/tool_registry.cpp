@@ -1,18 +1,18 @@
 #include "tools/tool_registry.hpp"
 
 #include "accounts/trust.hpp"
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <set>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {

@@ -2,7 +2,7 @@
 // plugins at first use.
 #pragma once
 
-#include "tools/blocking_tool.hpp"
+#include "hpcbatch/tool.hpp"
 #include "tools/prepare.hpp"
 
 #include <functional>
@@ -13,6 +13,10 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// A tool whose calls wait for somebody else: never on a thread that has other duties.
+
+class BlockingTool : public Tool {};
 
 /// Makes the plugin's object for one tool's file (whose text it gets).
 using OpenTool = std::function<Result<std::shared_ptr<Tool>>(const std::string& plugin,

@@ -1,5 +1,9 @@
 #include "wire/checksum.hpp"
 
+#include "wire/encrypted_link.hpp"
+
+#include <sodium.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -51,6 +55,28 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
     crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(c)) & 0xFF];
   }
   return ~crc;
+}
+
+struct ContentHash::State {
+  crypto_generichash_state bytes;
+};
+
+ContentHash::ContentHash() : state_(std::make_unique<State>()) {
+  ::crypto_generichash_init(&state_->bytes, nullptr, 0, Key{}.size());
+}
+ContentHash::ContentHash(ContentHash&&) noexcept = default;
+ContentHash& ContentHash::operator=(ContentHash&&) noexcept = default;
+ContentHash::~ContentHash() = default;
+
+void ContentHash::add(std::string_view bytes) {
+  ::crypto_generichash_update(&state_->bytes, reinterpret_cast<const unsigned char*>(bytes.data()),
+                              bytes.size());
+}
+
+std::string ContentHash::digits() {
+  Key digest;
+  ::crypto_generichash_final(&state_->bytes, digest.data(), digest.size());
+  return to_hex(digest);
 }
 
 }  // namespace hpcbatch::wire

@@ -1,7 +1,6 @@
 #include "wire/outbox.hpp"
 
 #include "wire/checksum.hpp"
-#include "wire/little_endian.hpp"
 #include "wire/whole_file.hpp"
 
 #include <cstring>

@@ -3,9 +3,10 @@
 // pilot.
 #pragma once
 
-#include "wire/encrypted_link.hpp"
-
+#include "failure/failure.hpp"
 #include "hpcbatch/result.hpp"
+#include "wire/encrypted_link.hpp"
+#include "wire/wire.pb.h"
 
 #include <cstdint>
 #include <string>
@@ -33,5 +34,15 @@ hpcbatch::Result<Outbox> read_outbox(const std::string& path);
 
 /// Written aside, synced and renamed.
 hpcbatch::Result<void> write_outbox(const std::string& path, const Outbox& outbox);
+
+// The failure of a result as the closed list has it: on the link it is the list's word.
+
+/// A word that this program does not know is a later program's.
+inline Failure failure_of(const Result& result) {
+  return parse_failure(result.failure()).value_or(Failure::EngineError);
+}
+inline void set_failure(Result& result, Failure failure) {
+  result.set_failure(std::string(to_string(failure)));
+}
 
 }  // namespace hpcbatch::wire

@@ -1,7 +1,7 @@
 #include "wire/outputs.hpp"
 
-#include "posix/regular_file.hpp"
-#include "wire/content_hash.hpp"
+#include "posix/files.hpp"
+#include "wire/checksum.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>

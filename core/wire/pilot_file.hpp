@@ -3,7 +3,7 @@
 // start and before each new link.
 #pragma once
 
-#include "wire/key.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "hpcbatch/result.hpp"
 
@@ -22,7 +22,7 @@ struct Address {
     Unix,
     Tcp,
     Relay,  // the file in which the site's relay says where it listens (relay.hpp)
-    Spool,  // the folder in which bytes lie as files (spool.hpp)
+    Spool,  // the folder in which bytes lie as files (relay.hpp)
   };
   Kind kind{Kind::Unix};
   std::string place;      // absolute path, or an IPv4 or IPv6 address in numbers

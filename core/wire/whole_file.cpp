@@ -1,7 +1,6 @@
 #include "wire/whole_file.hpp"
 
-#include "posix/regular_file.hpp"
-#include "posix/replace_file.hpp"
+#include "posix/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include "gpu/kernel_check.hpp"
 
-#include "gpu/library.hpp"
+#include "gpu/nvml.hpp"
 
 #include <algorithm>
 #include <cstddef>

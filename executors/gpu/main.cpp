@@ -3,12 +3,11 @@
 // runs the command for each that is good.
 // hpcbatch-gpu watch: each second what they do, and what is wrong, until its standard input ends.
 // hpcbatch-gpu kernel: runs a small kernel on the first one; what is wrong with it.
-#include "gpu/devices/judge.hpp"
-#include "gpu/devices/visible.hpp"
+#include "gpu/devices/device.hpp"
 #include "gpu/kernel_check.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/told_by_programs.hpp"
-#include "posix/run_in_time.hpp"
+#include "posix/programs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 #include "gpu/nvml.hpp"
 
-#include "gpu/devices/nvml_types.hpp"
+#include "gpu/devices/device.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,26 @@
 #include <fstream>
 #include <utility>
 
+#include <dlfcn.h>
+
 namespace hpcbatch::gpu {
+
+Library::Library(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) return;
+    if (why_not_.empty()) why_not_ = ::dlerror();
+  }
+}
+
+Library::~Library() {
+  if (handle_ != nullptr) ::dlclose(handle_);
+}
+
+void* Library::symbol(const char* name) const {
+  return handle_ == nullptr ? nullptr : ::dlsym(handle_, name);
+}
+
 namespace {
 
 // As the library has them; their order and sizes are its interface.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "gpu/devices/device.hpp"
-#include "gpu/library.hpp"
 
 #include <chrono>
 #include <memory>
@@ -11,6 +10,32 @@
 #include <vector>
 
 namespace hpcbatch::gpu {
+
+// A shared library that this machine may have or not.
+
+class Library {
+ public:
+  /// The first of these that can be loaded.
+  explicit Library(std::initializer_list<const char*> names);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  const std::string& why_not() const { return why_not_; }
+
+  /// Null where it has no such function.
+  template <class Function>
+  Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+
+  void* handle_{nullptr};
+  std::string why_not_;
+};
 
 class Nvml {
  public:

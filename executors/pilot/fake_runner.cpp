@@ -1,7 +1,7 @@
 #include "pilot/fake_runner.hpp"
 
 #include "pilot/base/clock.hpp"
-#include "wire/result.hpp"
+#include "wire/outbox.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,17 +1,16 @@
 // hpcbatch-pilot FILE: reads who it is and works until there is nothing more to do.
 // hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
-// hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (files_exchange.hpp).
-// hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
+// hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (exchange.hpp).
+// hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (exchange.hpp).
 // hpcbatch-pilot answering ...: a service whose workers answer (answering_service.hpp).
-// hpcbatch-pilot inside REPORT COMMAND...: runs a task's command in its container (inside.hpp).
+// hpcbatch-pilot inside REPORT COMMAND...: runs a task's command in its container (contained.hpp).
 #include "pilot/answering/answering_service.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/pilot.hpp"
-#include "pilot/processes/inside.hpp"
+#include "pilot/processes/contained.hpp"
 #include "pilot/processes/keeper.hpp"
-#include "pilot/site/files_exchange.hpp"
+#include "pilot/site/exchange.hpp"
 #include "pilot/site/relay.hpp"
-#include "pilot/site/spool_exchange.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

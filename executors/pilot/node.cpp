@@ -1,7 +1,16 @@
 #include "pilot/node.hpp"
 
+#include "pilot/base/log_line.hpp"
 #include "pilot/processes/gpu_watch.hpp"
-#include "pilot/workspace_watch.hpp"
+#include "wire/whole_file.hpp"
+
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,12 +18,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cctype>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -171,6 +174,46 @@ std::vector<std::string> left_over_scratch(const std::string& base) {
   }
   ::closedir(dir);
   return paths;
+}
+
+namespace {
+
+constexpr Duration kTryAgain = std::chrono::seconds{1};
+constexpr Duration kHopelessAfter = std::chrono::minutes{10};
+// What fails again so soon after a small file could be written has not been well in between.
+constexpr Duration kRelapse = std::chrono::minutes{1};
+constexpr std::size_t kBlock = 4096;
+
+}  // namespace
+
+std::string check_writing(const std::string& folder, const std::string& pilot) {
+  const std::string path = folder + "/." + pilot + ".check";
+  const auto written = wire::replace_file(path, std::string(kBlock, '.'), wire::Readers::OwnerOnly);
+  ::unlink(path.c_str());
+  return written ? std::string() : written.error().text;
+}
+
+void WorkspaceWatch::failed(std::string why, Time now) {
+  if (trouble_.empty()) {
+    log_line("the workspace is in trouble: " + why);
+    if (!well_since_ || now > *well_since_ + kRelapse) failing_since_ = now;
+  }
+  trouble_ = std::move(why);
+  look_at_ = now + kTryAgain;
+}
+
+bool WorkspaceWatch::is_hopeless(Time now) const {
+  return !trouble_.empty() && now >= failing_since_ + kHopelessAfter;
+}
+
+void WorkspaceWatch::tick(Time now) {
+  if (!look_at_ || now < *look_at_) return;
+  std::string why = check_writing(workspace_ + "/work", pilot_);
+  if (!why.empty()) return failed(std::move(why), now);
+  log_line("the workspace can be written again");
+  trouble_.clear();
+  well_since_ = now;
+  look_at_.reset();
 }
 
 }  // namespace hpcbatch::pilot

@@ -3,7 +3,7 @@
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/processes/read_topology.hpp"
-#include "wire/result.hpp"
+#include "wire/outbox.hpp"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>

@@ -2,25 +2,21 @@
 // nothing itself.
 #pragma once
 
+#include "pilot/base/files.hpp"
 #include "pilot/base/helper.hpp"
-#include "pilot/base/remove_tree.hpp"
 #include "pilot/fake_runner.hpp"
-#include "pilot/held_leases.hpp"
 #include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/node.hpp"
-#include "pilot/pilot_history.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/processes/control_group.hpp"
-#include "pilot/processes/gpu_sharing.hpp"
 #include "pilot/processes/gpu_watch.hpp"
-#include "pilot/processes/task_processes.hpp"
+#include "pilot/processes/process_tree.hpp"
 #include "pilot/results.hpp"
 #include "pilot/tasks/followers.hpp"
 #include "pilot/tasks/pack_file.hpp"
 #include "pilot/tasks/publisher.hpp"
 #include "pilot/tasks/runner.hpp"
-#include "pilot/workspace_watch.hpp"
 
 #include <sys/resource.h>
 

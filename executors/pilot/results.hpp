@@ -2,16 +2,19 @@
 // left in the outbox where the pilot ends before that.
 #pragma once
 
-#include "pilot/base/time.hpp"
+#include "pilot/base/clock.hpp"
 #include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/policy/attempt.hpp"
+#include "pilot/processes/surroundings.hpp"
 #include "pilot/tasks/pack_file.hpp"
 #include "wire/wire.pb.h"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -61,6 +64,40 @@ class Results {
   std::vector<AttemptId> to_send_;
   std::vector<AttemptId> held_back_;
   std::size_t bytes_in_frame_{0};  // of the results that wait for the link to send
+};
+
+// Leases that have not started: what their tasks are, and the environments that those name.
+
+struct HeldLease {
+  std::shared_ptr<const wire::Start> start;  // its own, or that of its first neighbour
+  std::shared_ptr<const BaseEnvironment> base;
+  std::shared_ptr<const BaseEnvironment> foreseen_base;
+  bool follow{false};  // somebody wants its output from its start on
+};
+
+class HeldLeases {
+ public:
+  /// `setup`, which outlives it, changes each environment.
+  explicit HeldLeases(const SetupChanges& setup) : setup_(setup) {}
+
+  /// Of this link, before the leases that name them.
+  void keep_environments(const wire::ToPilot& message);
+  /// Takes the recipes out of the message.  `is_new`: which of its leases were not held before.
+  void keep(wire::ToPilot& message, const std::vector<bool>& is_new);
+  /// It must be there.
+  HeldLease take(const AttemptId& id);
+  void drop(const AttemptId& id) { leases_.erase(id); }
+  /// False where it is not held.
+  bool follow_from_start(const AttemptId& id);
+  void link_lost() { environments_.clear(); }
+
+ private:
+  const SetupChanges& setup_;
+
+  std::shared_ptr<const BaseEnvironment> environment(std::uint32_t number) const;
+
+  std::unordered_map<std::uint32_t, std::shared_ptr<const BaseEnvironment>> environments_;
+  std::unordered_map<AttemptId, HeldLease, AttemptHash> leases_;
 };
 
 }  // namespace hpcbatch::pilot

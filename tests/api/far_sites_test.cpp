@@ -1,5 +1,5 @@
 // Which sites a task may use by what they see of its files.
-#include "api/make/far_sites.hpp"
+#include "api/make/submitted_files.hpp"
 
 #include "api/read/read_request.hpp"
 #include "wire/wire.pb.h"

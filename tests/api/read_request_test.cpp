@@ -3,8 +3,7 @@
 #include "api/read/read_request.hpp"
 #include "api/read/read_items.hpp"
 #include "api/read/read_task.hpp"
-#include "api/read/selections.hpp"
-#include "api/read/submit_content.hpp"
+#include "api/read/submit_reader.hpp"
 #include "documents/task_keys.hpp"
 
 #include <fmt/format.h>

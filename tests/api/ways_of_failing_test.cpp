@@ -1,5 +1,5 @@
 // How tasks failed, as people read it, and the command that gives more of what was too little.
-#include "api/answers/ways_of_failing.hpp"
+#include "api/answers/submission_summary.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

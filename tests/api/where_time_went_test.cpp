@@ -1,5 +1,5 @@
 // Where a submission's time went, as people read it.
-#include "api/answers/where_time_went.hpp"
+#include "api/answers/submission_summary.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "broker/match.hpp"
+#include "broker/broker.hpp"
 
 #include <gtest/gtest.h>
 

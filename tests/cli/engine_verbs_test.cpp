@@ -1,8 +1,8 @@
 // Starting an engine where none runs, and what else is said to it.  The engine is the probe's own
 // (probe_main.cpp).
-#include "cli/verbs/installation.hpp"
+#include "cli/verbs/doctor.hpp"
 #include "model/owner.hpp"
-#include "posix/process_start.hpp"
+#include "posix/programs.hpp"
 #include "verb_test.hpp"
 
 #include <filesystem>

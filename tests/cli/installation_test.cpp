@@ -1,5 +1,5 @@
 // What doctor finds out from the outside.
-#include "cli/verbs/installation.hpp"
+#include "cli/verbs/doctor.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
-#include "cli/tasks/many.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/process/interrupt.hpp"
-#include "cli/verbs/joblog.hpp"
+#include "cli/tasks/submission.hpp"
+#include "cli/verbs/run_many.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

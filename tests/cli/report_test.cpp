@@ -1,5 +1,5 @@
 // `report`, and how far back people look.
-#include "cli/parse/since.hpp"
+#include "cli/parse/spelled.hpp"
 #include "verb_test.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,5 +1,5 @@
 // What hangs is named, what does not is not.
-#include "cli/process/slow_note.hpp"
+#include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,7 @@
 // What people are shown: tables, descriptions, values, and that no text can harm their terminal.
 #include "cli/show/table.hpp"
-#include "cli/process/base64.hpp"
-#include "cli/show/describe.hpp"
-#include "cli/show/submission_table.hpp"
-#include "cli/show/task_table.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/values.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Files of tasks: what is read, and what a bad line is told.
 #include "cli/tasks/task_file.hpp"
 #include "cli/process/exit.hpp"
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 
 #include <gmock/gmock.h>
 #include <boost/json/parse.hpp>

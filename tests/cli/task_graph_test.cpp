@@ -1,6 +1,6 @@
 // A file's tasks name each other, in whatever order they stand.
-#include "cli/tasks/task_graph.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/tasks/task_file.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -1,5 +1,5 @@
 // `wait` and the verbs that change tasks, against a fake engine.
-#include "cli/client/engine_revival.hpp"
+#include "cli/client/engine_client.hpp"
 #include "verb_test.hpp"
 
 #include <atomic>

@@ -2,7 +2,7 @@
 // times are equal.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // out of a scenario does not change what is drawn for the rest of it.
 #pragma once
 
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,7 +1,7 @@
 // Does what the engine asks for.
 #include "engine_host.hpp"
 #include "links/pilot_messages.hpp"
-#include "model/visit.hpp"
+#include "model/check.hpp"
 #include "world.hpp"
 
 namespace hpcbatch::clockwork {

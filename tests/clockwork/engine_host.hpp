@@ -7,8 +7,7 @@
 #include "engine/history_of.hpp"
 #include "engine/saved.hpp"
 #include "link.hpp"
-#include "loop/action_order.hpp"
-#include "loop/group_commit.hpp"
+#include "loop/writer.hpp"
 #include "wire/wire.pb.h"
 
 #include <functional>

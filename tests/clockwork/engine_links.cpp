@@ -1,6 +1,5 @@
 // The engine's ends of the links to its pilots.
 #include "engine_host.hpp"
-#include "links/pilot_limits.hpp"
 #include "links/pilot_messages.hpp"
 #include "world.hpp"
 

@@ -1,6 +1,6 @@
 #include "observer.hpp"
 
-#include "model/visit.hpp"
+#include "model/check.hpp"
 #include "names.hpp"
 #include "world.hpp"
 

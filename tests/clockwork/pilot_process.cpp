@@ -1,7 +1,7 @@
 #include "pilot_process.hpp"
 
 #include "pilot/policy/engine_messages.hpp"
-#include "wire/result.hpp"
+#include "wire/outbox.hpp"
 #include "world.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // and made shorter.
 #pragma once
 
+#include "model/ids.hpp"
 #include "model/site.hpp"
-#include "model/time.hpp"
 
 #include <cstdint>
 #include <string>

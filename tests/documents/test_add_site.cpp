@@ -1,5 +1,5 @@
 // A site is added to a configuration of which all else stays.
-#include "documents/add_site.hpp"
+#include "documents/site_proposal.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // Numbers of JSON as people write them.
-#include "documents/exact_json.hpp"
-#include "documents/plain_numbers.hpp"
+#include "documents/json_numbers.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,7 +1,5 @@
 // Which bytes pass, which are made harmless, and what a misspelt word was meant to be.
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
-#include "documents/wrap.hpp"
+#include "documents/texts.hpp"
 
 #include <gtest/gtest.h>
 

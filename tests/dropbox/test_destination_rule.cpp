@@ -1,5 +1,5 @@
 // Where results may go: the table of the rule.
-#include "dropbox/destination_rule.hpp"
+#include "dropbox/job_rights.hpp"
 
 #include <gtest/gtest.h>
 

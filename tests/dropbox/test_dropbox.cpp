@@ -2,7 +2,7 @@
 // engine.
 #include "documents/yaml.hpp"
 #include "dropbox/dropbox.hpp"
-#include "dropbox/folder_events.hpp"
+#include "dropbox/folder.hpp"
 #include "folder_of_test.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,6 @@
 // The documents beside a job: the form in which AMP's clients read them.
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "documents/yaml.hpp"
-#include "dropbox/python_yaml.hpp"
 #include "dropbox/written_documents.hpp"
 #include "folder_of_test.hpp"
 

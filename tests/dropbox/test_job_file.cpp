@@ -1,6 +1,6 @@
 // Job files: what is kept of them, and what each that is none is told.
 #include "dropbox/job_file.hpp"
-#include "dropbox/staged_names.hpp"
+#include "dropbox/job_folder.hpp"
 
 #include <gtest/gtest.h>
 

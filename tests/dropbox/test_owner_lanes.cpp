@@ -1,5 +1,5 @@
 // One owner's work in its order, and nobody behind another's.
-#include "dropbox/owner_lanes.hpp"
+#include "dropbox/dropbox.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Inputs: only regular files that may be read come in; nothing hangs.
-#include "dropbox/stage_inputs.hpp"
-#include "dropbox/user_rights.hpp"
+#include "dropbox/job_folder.hpp"
+#include "dropbox/job_rights.hpp"
 #include "folder_of_test.hpp"
 
 #include <gmock/gmock.h>

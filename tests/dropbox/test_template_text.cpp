@@ -1,5 +1,5 @@
 // Templates: what is put in, once and literally, and what is not let in.
-#include "dropbox/template_text.hpp"
+#include "dropbox/job_file.hpp"
 
 #include <gtest/gtest.h>
 

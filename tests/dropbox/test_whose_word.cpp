@@ -1,5 +1,5 @@
 // Whose word a job file is: every combination of folder, file and engine, written out.
-#include "dropbox/whose_word.hpp"
+#include "dropbox/job_rights.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "engine_test.hpp"
 
+#include "model/check.hpp"
 #include "model/quantities.hpp"
-#include "model/visit.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // How long files were on their way, of which task.
-#include "engine/state/staging_times.hpp"
+#include "engine/state/task_partition.hpp"
 
 #include <gtest/gtest.h>
 

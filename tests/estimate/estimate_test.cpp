@@ -1,6 +1,5 @@
 // Training in a process of its own, and the tables made of a queue's polls.
 #include "estimate/replay.hpp"
-#include "estimate/tables.hpp"
 #include "estimate/training.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,4 +1,4 @@
-#include "foresight/ask_ahead.hpp"
+#include "foresight/look_ahead.hpp"
 
 #include <gtest/gtest.h>
 

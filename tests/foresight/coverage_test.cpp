@@ -1,4 +1,4 @@
-#include "foresight/coverage.hpp"
+#include "foresight/wait_history.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,7 @@
 // What is learned of waits: what goes in, and how its bounds hold.
-#include "foresight/learned/conformal.hpp"
 #include "foresight/learned/features.hpp"
-#include "foresight/learned/model_check.hpp"
 #include "foresight/learned/poll_file.hpp"
-#include "foresight/learned/simple_estimates.hpp"
-#include "foresight/learned/wait_errors.hpp"
+#include "foresight/learned/wait_model.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-#include "foresight/replay/calibration.hpp"
 #include "foresight/replay/episodes.hpp"
 #include "foresight/replay/fidelity.hpp"
 

@@ -1,4 +1,4 @@
-#include "foresight/timeline.hpp"
+#include "foresight/cluster.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The configuration, and a site put into one that people have written.
 #include "documents/configuration.hpp"
-#include "documents/add_site.hpp"
-#include "documents/yaml_scalars.hpp"
+#include "documents/site_proposal.hpp"
+#include "documents/yaml.hpp"
 #include "fuzz/harness.hpp"
 
 HPCBATCH_HARNESS(configuration, bytes) {

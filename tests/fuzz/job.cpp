@@ -1,8 +1,7 @@
 // Files of a drop box: jobs, the documents that we write beside them, templates.
-#include "documents/node.hpp"
-#include "dropbox/destination_rule.hpp"
-#include "dropbox/python_yaml.hpp"
-#include "dropbox/template_text.hpp"
+#include "documents/view.hpp"
+#include "dropbox/job_file.hpp"
+#include "dropbox/job_rights.hpp"
 #include "dropbox/written_documents.hpp"
 #include "fuzz/harness.hpp"
 

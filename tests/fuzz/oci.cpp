@@ -1,7 +1,7 @@
 // An OCI layout as a registry or its author may have made it: nothing is written but below the tree.
 #include "fuzz/harness.hpp"
 #include "pilot/images/oci_layout.hpp"
-#include "pilot/policy/json_text.hpp"
+#include "pilot/policy/image_pull.hpp"
 
 #include <sodium.h>
 

@@ -1,8 +1,7 @@
 // What a pilot says once it has proved its key, what it leaves in its outbox, and what an engine tells it.
 #include "links/pilot_messages.hpp"
 #include "fuzz/harness.hpp"
-#include "links/pilot_limits.hpp"
-#include "model/visit.hpp"
+#include "model/check.hpp"
 #include "pilot/policy/engine_messages.hpp"
 
 namespace hpcbatch::fuzz {

@@ -1,7 +1,7 @@
 // What a task runs, as the store gives it back after any damage, and how an item is put into it.
 #include "links/recipe.hpp"
 #include "fuzz/harness.hpp"
-#include "model/placeholders.hpp"
+#include "model/item.hpp"
 #include "wire/wire.pb.h"
 
 HPCBATCH_HARNESS(recipe, bytes) {

@@ -1,7 +1,7 @@
 // Documents without the lines and the quotes of their texts.
 #pragma once
 
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // Columns of a store, its log and its mark, as a disk may give them back.
 #include "fuzz/harness.hpp"
 #include "store/encoding.hpp"
-#include "store/file/damage.hpp"
-#include "store/record_encoding.hpp"
+#include "store/file/mark.hpp"
 
 #include <optional>
 #include <stdexcept>

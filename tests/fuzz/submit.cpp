@@ -1,9 +1,8 @@
 // JSON of requests: read as a whole or piece by piece a submit is the same, and has the same content.
 #include "api/read/read_items.hpp"
 #include "api/read/read_request.hpp"
-#include "api/read/selections.hpp"
-#include "api/read/submit_content.hpp"
-#include "documents/text_check.hpp"
+#include "api/read/submit_reader.hpp"
+#include "documents/texts.hpp"
 #include "fuzz/harness.hpp"
 
 #include <boost/json/serialize.hpp>

@@ -1,8 +1,8 @@
 // Files of tools, and the expressions in them.
 #include "tools/tool_file.hpp"
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 #include "fuzz/harness.hpp"
-#include "tools/expression.hpp"
+#include "tools/tool_resources.hpp"
 
 #include <stdexcept>
 

@@ -3,7 +3,7 @@
 #include "wire/log_pack.hpp"
 #include "wire/outbox.hpp"
 #include "wire/pilot_file.hpp"
-#include "wire/spool.hpp"
+#include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 
 namespace hpcbatch::fuzz {

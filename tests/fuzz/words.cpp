@@ -1,10 +1,9 @@
 // Small words that people and programs write: times, sizes, ranges, GPUs, binds.
 #include "fuzz/harness.hpp"
-#include "hardware/gpu_counts.hpp"
-#include "model/container.hpp"
+#include "hardware/gpu_kind.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"
-#include "model/placeholders.hpp"
+#include "model/needs.hpp"
 #include "model/quantities.hpp"
 
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // The strict reader of YAML: within its limits, and what it has read it can be given again.
 #include "documents/yaml.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "fuzz/harness.hpp"
 #include "fuzz/same_document.hpp"
 

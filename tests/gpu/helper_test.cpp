@@ -1,5 +1,5 @@
 // The helper beside a node whose devices are emulated: what it says of good and of broken ones.
-#include "posix/run_in_time.hpp"
+#include "posix/programs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

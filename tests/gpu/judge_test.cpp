@@ -1,5 +1,5 @@
 // What speaks against a device while it works.
-#include "gpu/devices/judge.hpp"
+#include "gpu/devices/device.hpp"
 #include "gpu/nvml.hpp"
 
 #include <gtest/gtest.h>

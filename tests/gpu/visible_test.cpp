@@ -1,5 +1,5 @@
 // Which devices a batch job was given, whatever words it is told by.
-#include "gpu/devices/visible.hpp"
+#include "gpu/devices/device.hpp"
 
 #include <gtest/gtest.h>
 

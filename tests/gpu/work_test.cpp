@@ -1,5 +1,5 @@
 // What emulated work takes, and how it goes beside other work.
-#include "fakegpu/work.hpp"
+#include "fakegpu/node.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hardware/gpu_counts.hpp"
+#include "hardware/gpu_kind.hpp"
 
 #include <gtest/gtest.h>
 

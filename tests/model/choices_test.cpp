@@ -1,6 +1,6 @@
 // What tasks choose of their batch jobs: which tags are choices, what is made for them, and who may
 // run there.
-#include "model/choices.hpp"
+#include "model/site.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // The closed list of ends: stable words, and who pays for another try.
-#include "model/failure.hpp"
-#include "failure/failure_choice.hpp"
+#include "failure/failure.hpp"
 #include "model/task.hpp"
 
 #include <gtest/gtest.h>

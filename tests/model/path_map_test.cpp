@@ -1,4 +1,4 @@
-#include "model/path_map.hpp"
+#include "model/site.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What stands for each task of an array.
-#include "model/placeholders.hpp"
+#include "model/item.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Where a text must not be put into a command: whatever reads it there would run it.
 #include "programs/program_words.hpp"
-#include "model/placeholders.hpp"
+#include "model/item.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

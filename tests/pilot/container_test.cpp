@@ -1,9 +1,8 @@
 // How a task's container is runtime_chosen, started and judged.
-#include "pilot/policy/container_command.hpp"
+#include "pilot/policy/container.hpp"
 #include "pilot/policy/image_pull.hpp"
-#include "pilot/policy/json_text.hpp"
 #include "pilot/policy/verdict.hpp"
-#include "pilot/processes/mount_points.hpp"
+#include "pilot/processes/contained.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

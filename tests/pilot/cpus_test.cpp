@@ -1,6 +1,6 @@
 // Which of a node's cpus tasks get: close together, scattered, on one node of memory, near a GPU.
-#include "pilot/policy/cpus.hpp"
 #include "decide_fixture.hpp"
+#include "pilot/policy/room.hpp"
 #include "pilot/processes/read_topology.hpp"
 
 #include <gmock/gmock.h>

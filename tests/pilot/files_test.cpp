@@ -1,6 +1,6 @@
 // One exchange of files on a site: the store, what is taken from there and what is removed.
-#include "pilot/site/files_exchange.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
+#include "pilot/site/exchange.hpp"
 #include "wire/file_store.hpp"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // When a pilot has had nothing to do for long enough.
-#include "pilot/policy/idleness.hpp"
+#include "pilot/policy/leaving.hpp"
 
 #include <gtest/gtest.h>
 

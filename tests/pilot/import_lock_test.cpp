@@ -1,5 +1,5 @@
 // Whose turn it is to import on a node.
-#include "pilot/services/import_lock.hpp"
+#include "pilot/services/service_socket.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

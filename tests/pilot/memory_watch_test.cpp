@@ -1,6 +1,6 @@
 // Which task is to end for its memory, as a table, and whose memory it was.
 #include "pilot/policy/tree_memory.hpp"
-#include "pilot/processes/own_memory.hpp"
+#include "pilot/processes/control_group.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // Images that are folders: layers laid over each other, and what layers say that mean harm.
 #include "pilot/images/oci_layout.hpp"
-#include "pilot/images/image_layer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pilot/policy/attempt.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"

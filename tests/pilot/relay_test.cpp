@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "pilot/link/connect.hpp"
+#include "pilot/link/ways_to_engine.hpp"
 #include "wire/node_addresses.hpp"
 #include "wire/whole_file.hpp"
 

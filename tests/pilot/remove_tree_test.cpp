@@ -1,7 +1,7 @@
 // Whatever a task leaves is removed, and nothing behind a link.
-#include "pilot/base/remove_tree.hpp"
+#include "pilot/base/files.hpp"
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,8 @@
 // Both ends of a link that is carried by files: the pilot's carrier and the engine's exchange, in
 // one folder.
-#include "wire/spool.hpp"
-#include "pilot/link/spool_box.hpp"
 #include "pilot/link/spool_carrier.hpp"
-#include "pilot/site/spool_exchange.hpp"
+#include "pilot/site/exchange.hpp"
+#include "wire/relay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What services that answer and their workers say to each other, and what a pilot says of a request.
-#include "pilot/answering/answering_options.hpp"
+#include "pilot/answering/answering_service.hpp"
 #include "pilot/answering/worker_process.hpp"
-#include "pilot/services/service_request.hpp"
+#include "pilot/services/service_socket.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Whether the workspace can be written, as time passes.
-#include "pilot/workspace_watch.hpp"
+#include "pilot/node.hpp"
 
 #include <gtest/gtest.h>
 

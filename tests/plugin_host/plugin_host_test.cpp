@@ -2,7 +2,7 @@
 #include "plugin_host/plugin_host.hpp"
 
 #include "plugin_host/guarded.hpp"
-#include "plugin_host/trust.hpp"
+#include "plugin_host/search_path.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

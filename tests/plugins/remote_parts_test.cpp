@@ -1,10 +1,9 @@
 // The pure parts of the transports to other machines, and the reading of files that are sent.
-#include "../../plugins/transports/common/back_off.hpp"
 #include "../../plugins/transports/common/checksum.hpp"
 #include "../../plugins/transports/common/file_scripts.hpp"
-#include "../../plugins/transports/common/framed_answer.hpp"
 #include "../../plugins/transports/common/local_file.hpp"
-#include "../../plugins/transports/common/sum_beside.hpp"
+#include "../../plugins/transports/common/login.hpp"
+#include "../../plugins/transports/common/remote_shell.hpp"
 
 #include <gmock/gmock.h>
 

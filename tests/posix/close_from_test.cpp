@@ -1,4 +1,4 @@
-#include "posix/close_from.hpp"
+#include "posix/programs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What may stand at a name that others choose: opened and read is a regular file alone, at once and within its bound.
-#include "posix/regular_file.hpp"
+#include "posix/files.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // A replaced file is the old one or the new one, and nothing is left beside it.
-#include "posix/replace_file.hpp"
+#include "posix/files.hpp"
 
 #include <gmock/gmock.h>
 

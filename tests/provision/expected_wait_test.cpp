@@ -1,5 +1,5 @@
 // What waits of the past say of the next one, and which of several starts first.
-#include "provision/expected_wait.hpp"
+#include "provision/plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When the allocation is asked for that follows one of a kept shape.
-#include "provision/renewal.hpp"
+#include "provision/plan.hpp"
 
 #include <gtest/gtest.h>
 

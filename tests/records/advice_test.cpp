@@ -1,7 +1,7 @@
 // Which changes of what people ask for would save most.
 #include "records/advice.hpp"
 
-#include "records/kind.hpp"
+#include "records/estimate.hpp"
 
 #include <gmock/gmock.h>
 

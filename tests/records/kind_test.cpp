@@ -1,5 +1,5 @@
 // What kind of task one is.
-#include "records/kind.hpp"
+#include "records/estimate.hpp"
 
 #include <gtest/gtest.h>
 

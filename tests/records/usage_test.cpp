@@ -1,6 +1,6 @@
 // What runs asked for and used, added up.
-#include "records/report.hpp"
-#include "records/tally.hpp"
+#include "records/usage.hpp"
+#include "records/advice.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Calls that hang cost their own time, not that of those that wait behind them.
-#include "loop/call_lane.hpp"
+#include "loop/lane.hpp"
 
 #include <gtest/gtest.h>
 

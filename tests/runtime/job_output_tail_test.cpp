@@ -1,5 +1,5 @@
 // What a batch job printed last, as sh finds it.
-#include "sites/job_output_tail.hpp"
+#include "sites/site_client.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

@@ -1,7 +1,6 @@
 // A model of waits is taken from its file, anew when that changes; one that is damaged is said.
 #include "runtime/learned_waits.hpp"
-#include "runtime/model_renewal.hpp"
-#include "runtime/run_times_file.hpp"
+#include "runtime/queue_watching.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

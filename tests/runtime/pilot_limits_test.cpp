@@ -1,7 +1,6 @@
 // An attacker's pilot in each kind of message: what names an attempt is asked of the engine before
 // anything is done, what is too much or of no form is put out, what cannot have been measured is
 // not believed.  The kinds are read from wire.proto: one that is new and has no row here fails.
-#include "links/pilot_limits.hpp"
 #include "links/pilot_messages.hpp"
 
 #include <gtest/gtest.h>

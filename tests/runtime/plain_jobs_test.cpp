@@ -1,6 +1,6 @@
 // What a batch system says of batch jobs is data: bounded, printable, and none of it a name of ours
 // that we have not given.
-#include "sites/plain_jobs.hpp"
+#include "sites/allocation_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

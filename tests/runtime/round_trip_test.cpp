@@ -1,5 +1,5 @@
 // When a link is measured, and what of it is believed.
-#include "links/round_trip.hpp"
+#include "links/link_server.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a configuration lets tasks choose, against what the batch system has a word for.
-#include "sites/site_choices.hpp"
+#include "sites/allocation_request.hpp"
 
 #include "hpcbatch/choices.hpp"
 

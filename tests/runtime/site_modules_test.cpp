@@ -1,5 +1,5 @@
 // What is read of a site's environment modules.
-#include "sites/site_modules.hpp"
+#include "sites/site_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Who goes for one more at a door that pilots come to.
-#include "links/unproven_peers.hpp"
+#include "links/link_server.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What goes from a workspace and what stays.
-#include "sites/workspace_cleaning.hpp"
+#include "sites/workspace_memory.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

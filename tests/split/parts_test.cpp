@@ -1,5 +1,5 @@
 // How a data set is cut into parts.
-#include "split/parts.hpp"
+#include "split/split_planner.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // Parts of a store that are gone: the end of its file, blocks in the middle of its log, its mark, or
 // all of it under the engine that uses it.
-#include "store/file/checksum.hpp"
 #include "store/file/mark.hpp"
 #include "store/file/page_sums.hpp"
 #include "store/salvage.hpp"

@@ -1,6 +1,5 @@
 // What the mark says, and what is concluded from it.
 #include "store/file/mark.hpp"
-#include "store/file/damage.hpp"
 #include "store/file/page_sums.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "store/owner.hpp"
 
 #include "model/owner.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <gtest/gtest.h>
 

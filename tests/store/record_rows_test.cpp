@@ -1,7 +1,7 @@
 // What runs used, added up from the results: each once, whatever happens in between.
 #include "store_in_folder.hpp"
 
-#include "records/kind.hpp"
+#include "records/estimate.hpp"
 #include "store/salvage.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""Nodes whose GPUs are emulated (executors/fakegpu), for sites of tests."""
+"""Nodes whose GPUs are emulated (plugin-kit/fakegpu), for sites of tests."""
 
 import pathlib
 import shlex

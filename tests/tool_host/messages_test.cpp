@@ -1,6 +1,5 @@
 // What goes between the engine and the process of tools' plugins comes out as it went in.
 #include "tool_host/messages.hpp"
-#include "tool_host/frames.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Amounts as expressions: units, names, and what is no expression.
-#include "tools/expression.hpp"
+#include "tools/tool_resources.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // A request becomes a task: what is filled in, what wins over what, what is refused.
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 #include "hpcbatch/input_facts.hpp"
-#include "tools/input_facts.hpp"
 #include "tools/prepare.hpp"
 
 #include <fmt/format.h>

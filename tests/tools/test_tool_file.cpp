@@ -1,5 +1,5 @@
 // A tool's file: what is read of it, and what each mistake in it is told.
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 #include "tools/tool_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // The service of a tool's file: what it may say, and whose values its command has.
-#include "documents/node.hpp"
+#include "documents/view.hpp"
 #include "tools/tool_file.hpp"
-#include "tools/tool_service.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "wire/spool.hpp"
+#include "wire/relay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,16 +1,25 @@
 #include "api/make/make_submission.hpp"
 
-#include "api/make/far_sites.hpp"
-#include "api/make/gpu_terms.hpp"
-#include "api/read/bad_request.hpp"
-#include "api/read/own_paths.hpp"
-#include "records/kind.hpp"
+#include "api/make/submitted_files.hpp"
+#include "api/read/json_values.hpp"
+#include "api/read/named_paths.hpp"
+#include "model/quantities.hpp"
+#include "records/estimate.hpp"
+#include "tools/prepare.hpp"
 #include "wire/wire.pb.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sodium.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -249,6 +258,154 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
     stored.words.edit() = {std::move(task.name), std::move(task.tool), std::move(task.items)};
   made_.arrays.push_back(std::move(task.array));
   return std::move(made.outputs);
+}
+
+namespace {
+
+/// Kinds of GPU that a demand would take, where its task may run.
+std::set<std::string> gpu_kinds_for(std::string_view demand, const std::vector<const Site*>& sites,
+                                    const Needs& needs) {
+  std::set<std::string> kinds;
+  for (const Site* site : sites) {
+    if (!may_run_at(needs, site->name)) continue;
+    for (const Shape& shape : site->shapes) {
+      for (const auto& [supply, unused] : shape.capacity.entries()) {
+        if (takes_gpu(demand, supply)) kinds.insert(supply.substr(kGpuPrefix.size()));
+      }
+    }
+  }
+  return kinds;
+}
+
+std::string gpu_kind_in_words(const std::string& kind) {
+  const auto known = gpu_kind(kind);
+  return known ? fmt::format("{} ({}, {})", kind, show_size(known->memory),
+                             show_capability(known->capability))
+               : kind + " (not known)";
+}
+
+[[noreturn]] void refuse_gpu_terms(const GpuTerms& terms, const std::set<std::string>& kinds) {
+  std::vector<std::string> asked, there;
+  if (terms.memory != 0) asked.push_back(show_size(terms.memory) + " of memory");
+  if (terms.capability != 0) asked.push_back("capability " + show_capability(terms.capability));
+  for (const std::string& kind : kinds) there.push_back(gpu_kind_in_words(kind));
+  throw BadRequest(fmt::format("never_fits: no kind of GPU has {}; {}", fmt::join(asked, " and "),
+                               there.empty()
+                                   ? std::string("no shape has any that it would take")
+                                   : fmt::format("there are {}", fmt::join(there, ", "))));
+}
+
+}  // namespace
+
+void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sites, Needs& needs) {
+  if (!terms.any()) return;
+  const auto& entries = needs.amounts.entries();
+  const auto demand = std::find_if(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.first.starts_with(kAnyGpu);
+  });
+  if (demand == entries.end()) return;
+  const auto [name, amount] = *demand;
+  const std::set<std::string> kinds = gpu_kinds_for(name, sites, needs);
+  std::set<std::string> good;
+  std::copy_if(kinds.begin(), kinds.end(), std::inserter(good, good.end()),
+               [&](const std::string& kind) {
+                 const auto known = gpu_kind(kind);
+                 return known && meets(*known, terms);
+               });
+  if (good.empty()) refuse_gpu_terms(terms, kinds);
+  needs.amounts.set(name, {});
+  needs.amounts.set(
+      std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
+      amount);
+}
+
+void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site*>& sites,
+                 Needs& needs) {
+  if (ways.empty()) return;
+  Resources common = needs.amounts;
+  for (const auto& [name, amount] : needs.amounts.entries())
+    if (name == kCpus || name.starts_with(kAnyGpu)) common.set(name, {});
+  std::vector<Resources> good;
+  std::optional<BadRequest> refused;
+  for (const AskedWay& way : ways) {
+    Needs alone = needs;
+    alone.amounts = common;
+    for (const auto& [name, amount] : way.amounts.entries()) alone.amounts.set(name, amount);
+    try {
+      choose_gpu_kinds(way.gpu_terms, sites, alone);
+      good.push_back(std::move(alone.amounts));
+    } catch (const BadRequest& e) {
+      refused = e;
+    }
+  }
+  if (good.empty()) throw BadRequest(*refused);
+  needs.amounts = std::move(good.front());
+  needs.device.edit().instead.assign(std::make_move_iterator(good.begin() + 1),
+                                     std::make_move_iterator(good.end()));
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Before whoever submits gives up and never hears what became of it.
+constexpr std::chrono::minutes kLongest{5};
+
+}  // namespace
+
+struct ToolCalls::Rendered {
+  std::vector<RenderingAsked> asked;
+  std::function<void(const Renderings&)> then;
+  std::chrono::steady_clock::time_point until;
+  Renderings made{};
+  std::size_t next{0};
+};
+
+void ToolCalls::render(std::vector<RenderingAsked> asked,
+                       std::function<void(const Renderings&)> then) {
+  if (asked.empty()) return then({});
+  render_next(std::make_shared<Rendered>(
+      Rendered{std::move(asked), std::move(then), std::chrono::steady_clock::now() + kLongest}));
+}
+
+void ToolCalls::render_next(const std::shared_ptr<Rendered>& all) {
+  // One at a time: others have their turns in between, and an engine that ends waits for one alone.
+  lane_.run([this, &loop = loop_, all] {
+    const RenderingAsked& one = all->asked[all->next];
+    auto task = std::chrono::steady_clock::now() < all->until ? one.preparation() : too_slow(*all);
+    const bool is_last = !task || ++all->next == all->asked.size();
+    all->made.emplace(one.place, Rendering{one.preparation.directory, std::move(task)});
+    asio::post(loop, [this, all, is_last] {
+      if (is_last)
+        all->then(all->made);
+      else
+        render_next(all);
+    });
+  });
+}
+
+Result<RenderedTask> ToolCalls::too_slow(const Rendered& all) {
+  return Error{Error::Kind::Rejected,
+               fmt::format("the plugin of tool {} takes too long: of {} tasks {} were made in {} "
+                           "minutes; submit fewer at once",
+                           all.asked[all.next].preparation.call.tool, all.asked.size(), all.next,
+                           kLongest.count())};
+}
+
+void ToolCalls::check(std::shared_ptr<const ToolFile> file,
+                      std::shared_ptr<const BlockingTool> tool,
+                      std::function<void(const Result<void>&)> then) {
+  lane_.run([&loop = loop_, file = std::move(file), tool = std::move(tool),
+             then = std::move(then)]() mutable {
+    Result<void> found;
+    try {
+      (void)tool->describe();
+      check_facts(*file, *tool);
+    } catch (const std::exception& error) {
+      found = Error{Error::Kind::Rejected, error.what()};
+    }
+    asio::post(loop, [found, then = std::move(then)] { then(found); });
+  });
 }
 
 }  // namespace hpcbatch

@@ -2,13 +2,19 @@
 #pragma once
 
 #include "api/read/read_request.hpp"
+#include "api/read/read_task.hpp"
+#include "hardware/gpu_kind.hpp"
+#include "loop/asio.hpp"
+#include "loop/lane.hpp"
 #include "model/site.hpp"
 #include "records/estimate.hpp"
 #include "runtime/client_requests.hpp"
 #include "tools/tool_registry.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +64,38 @@ class SubmissionMaker {
   const records::Estimates& estimates_;
   std::shared_ptr<const std::string> environment_;
   Submission made_;
+};
+
+// What is said of a GPU's memory and capability -> the kinds that there are and that have it.
+
+/// Puts the ways in which it may be run into `needs`, with what it says beside them in each.  Those
+/// for which there is no GPU are left out.  Throws BadRequest where none is left.
+void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site*>& sites,
+                 Needs& needs);
+/// Replaces the demand for GPUs in `needs`.  Throws BadRequest where no kind will do.
+void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sites, Needs& needs);
+
+// Calls of tools whose plugins block, beside the loop.
+
+/// On the loop's thread.
+class ToolCalls {
+ public:
+  explicit ToolCalls(asio::io_context& loop) : loop_(loop) {}
+
+  /// `then` at once where nothing is asked, else later.  After one that fails none is tried: the
+  /// submission is refused for it.
+  void render(std::vector<RenderingAsked> asked, std::function<void(const Renderings&)> then);
+  /// What speaks against the plugin, or what the file wants of it; or nothing.
+  void check(std::shared_ptr<const ToolFile> file, std::shared_ptr<const BlockingTool> tool,
+             std::function<void(const Result<void>&)> then);
+
+ private:
+  struct Rendered;
+  void render_next(const std::shared_ptr<Rendered>& all);
+  static Result<RenderedTask> too_slow(const Rendered& all);
+
+  asio::io_context& loop_;
+  Lane lane_;
 };
 
 }  // namespace hpcbatch

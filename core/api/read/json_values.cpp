@@ -1,8 +1,7 @@
 #include "api/read/json_values.hpp"
 
-#include "api/read/bad_request.hpp"
-#include "documents/text_check.hpp"
-#include "model/placeholders.hpp"
+#include "documents/texts.hpp"
+#include "model/item.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +11,6 @@
 #include <optional>
 
 namespace hpcbatch {
-
 namespace json = boost::json;
 
 namespace {

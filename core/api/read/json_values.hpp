@@ -2,18 +2,24 @@
 // BadRequest that is thrown where it is something else.
 #pragma once
 
+#include "model/ids.hpp"
 #include "model/resources.hpp"
-#include "model/time.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
+
+/// The request is wrong; `what()` is the sentence for the client.
+struct BadRequest : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Who writes less of memory has meant another unit.
 inline constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);

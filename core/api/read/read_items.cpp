@@ -1,7 +1,7 @@
 #include "api/read/read_items.hpp"
 
 #include "api/read/json_values.hpp"
-#include "documents/plain_numbers.hpp"
+#include "documents/json_numbers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,10 @@
 // What a client says in JSON, checked key by key.
 #pragma once
 
-#include "api/read/bad_request.hpp"
+#include "api/read/json_values.hpp"
 #include "api/read/read_task.hpp"
-#include "model/time.hpp"
+#include "model/ids.hpp"
+#include "model/task.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -48,5 +50,13 @@ struct SubmitWithContent {
 /// The same of a whole body, whose tasks are read one by one while it is parsed: there may be
 /// hundreds of thousands.
 SubmitWithContent read_submit_body(std::string body);
+
+// Which tasks a client means.
+
+/// `12`, `12.345`, `12.1-99`.  Throws BadRequest.
+Selection parse_selection(const std::string& text);
+TaskId parse_task(const std::string& text);
+/// The list `ids` of a request.
+std::vector<Selection> read_selections(const boost::json::value& body);
 
 }  // namespace hpcbatch

@@ -1,8 +1,8 @@
 // One task of a submit, checked key by key.
 #pragma once
 
-#include "api/read/bad_request.hpp"
-#include "api/read/read_container.hpp"
+#include "api/read/json_values.hpp"
+#include "api/read/read_needs.hpp"
 #include "hardware/cpu_binding.hpp"
 #include "hardware/gpu_kind.hpp"
 #include "links/recipe.hpp"

@@ -1,12 +1,12 @@
 #include "cli/client/done_items.hpp"
 
-#include "cli/client/named.hpp"
-#include "cli/process/base64.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/tasks/left_items.hpp"
-#include "documents/text_check.hpp"
+#include "cli/tasks/items.hpp"
+#include "documents/texts.hpp"
 #include "model/item.hpp"
 
 #include <boost/json/array.hpp>

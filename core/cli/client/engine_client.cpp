@@ -1,16 +1,26 @@
 #include "cli/client/engine_client.hpp"
 
+#include "cli/client/engine_start.hpp"
+#include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
-#include "posix/process_start.hpp"
-#include "posix/regular_file.hpp"
+#include "model/index_set.hpp"
+#include "posix/files.hpp"
+#include "posix/programs.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <map>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -178,6 +188,266 @@ json::object EngineClient::get(const std::string& target, std::chrono::milliseco
 json::object EngineClient::post(const std::string& target, const json::object& body,
                                 std::chrono::milliseconds time) {
   return object_of(http_.request("POST", target, json::serialize(body), time));
+}
+
+void EngineRevival::tried(EngineClient& client, const Answer& answer) {
+  if (answer.outcome != Exchange::NoEngine || !engine_that_died(session_.places.home)) {
+    dead_since_.reset();
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (!dead_since_) dead_since_ = now;
+  if (now - *dead_since_ < kOthers || now < next_) return;
+  start(client);
+}
+
+void EngineRevival::start(EngineClient& client) {
+  std::string said;
+  try {
+    if (connect_or_start(client, session_.places, session_.interrupt, Lifetime::UntilIdle))
+      said = "the engine had died and was started again; its log is " + session_.places.home +
+             "/engine.log";
+    dead_since_.reset();
+    told_ = false;
+  } catch (const CommandError& error) {
+    if (!told_) said = std::string(error.what()) + "; it is tried again";
+    told_ = true;
+  }
+  // One that dies again and again is not started without end.
+  next_ = Clock::now() + pause_;
+  pause_ = std::min(kLongestPause, 2 * pause_);
+  if (said.empty()) return;
+  status_.clear();
+  std::fprintf(stderr, "hpcbatch: %s\n", one_line(said).c_str());
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kTryEvery{200};
+
+bool has_no_answer(const Answer& answer) {
+  switch (answer.outcome) {
+    case Exchange::NoEngine:
+    case Exchange::Lost:
+    case Exchange::TimedOut:
+      return true;
+    case Exchange::Answered:
+      return answer.status == kBusyStatus;
+    case Exchange::Interrupted:
+    case Exchange::Refused:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+boost::json::object PatientClient::ask(const char* method, const std::string& target,
+                                       const std::string& body, std::chrono::milliseconds time) {
+  for (;;) {
+    const Answer answer = client_.http().request(method, target, body, time);
+    const auto now = EngineAbsence::Clock::now();
+    const bool is_over = give_up_ && now >= *give_up_;
+    if (!has_no_answer(answer) || is_over || away_.is_too_long(now)) {
+      away_.seen(now);
+      return client_.object_of(answer);
+    }
+    status_.show("the engine is away; trying again");
+    if (!status_.is_visible() && away_.is_to_be_told(now)) std::fputs(kAwayText, stderr);
+    session_.interrupt.pause(kTryEvery);
+    const Answer tried = client_.http().connect();
+    if (tried.outcome == Exchange::Answered) away_.seen(EngineAbsence::Clock::now());
+    revival_.tried(client_, tried);
+  }
+}
+
+boost::json::object PatientClient::get(const std::string& target, std::chrono::milliseconds time) {
+  return ask("GET", target, {}, time);
+}
+
+boost::json::object PatientClient::post(const std::string& target, const std::string& body,
+                                        std::chrono::milliseconds time) {
+  return ask("POST", target, body, time);
+}
+
+namespace {
+
+/// A million tasks take the engine a while to read.
+constexpr std::chrono::minutes kSubmitTime{10};
+constexpr std::chrono::milliseconds kBetweenTries{200};
+constexpr int kTries = 5;
+
+/// An engine that is older than this program, where the program runs in a task.
+bool knows_no_within(const Answer& answer) {
+  return answer.outcome == Exchange::Answered && answer.status == 400 &&
+         answer.body.find("'within' is no key of a submit") != std::string::npos;
+}
+
+/// Only `explain` uses it.
+std::string without_within(boost::json::object request) {
+  request.erase("within");
+  return boost::json::serialize(request);
+}
+
+}  // namespace
+
+std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
+                                       const boost::json::object& request) {
+  std::string body = boost::json::serialize(request);
+  Answer answer;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    if (attempt > 0) session.interrupt.pause(kBetweenTries);
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+    answer = client.http().request("POST", "/v1/tasks", body, kSubmitTime);
+    if (knows_no_within(answer)) {
+      body = without_within(request);
+      answer = client.http().request("POST", "/v1/tasks", body, kSubmitTime);
+    }
+    if (answer.outcome != Exchange::Lost && answer.outcome != Exchange::NoEngine) break;
+  }
+  const boost::json::object accepted = object_of(answer);
+  const boost::json::array* ids = array_at(accepted, "ids");
+  if (ids == nullptr || ids->empty())
+    throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
+  if (const boost::json::array* advice = array_at(accepted, "advice")) {
+    for (const boost::json::value& one : *advice) {
+      if (one.is_string())
+        std::fprintf(stderr, "hpcbatch: %s\n", one_line(one.get_string()).c_str());
+    }
+  }
+  std::vector<std::string> out;
+  for (const boost::json::value& id : *ids) {
+    if (!id.is_string())
+      throw CommandError(kExitNoEngine, "the engine named an id that is no text");
+    out.emplace_back(id.get_string());
+  }
+  return out;
+}
+
+bool cancel_now(const Places& places, const boost::json::array& ids,
+                std::chrono::milliseconds time) {
+  HttpClient http(sockets_of(places), -1);
+  const std::string body = boost::json::serialize(boost::json::object{{"ids", ids}});
+  const Answer answer = http.request("POST", "/v1/tasks/cancel", body, time);
+  return answer.outcome == Exchange::Answered && answer.status == 200;
+}
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kLast = "last";
+
+std::vector<std::string> last_ones(EngineClient& client, const std::string& task) {
+  const json::object answer = client.get("/v1/arrays?limit=1&client=" + encode_part(client_name()));
+  const json::array* found = array_at(answer, "arrays");
+  if (found == nullptr || found->empty() || !found->front().is_object()) {
+    throw CommandError(kExitUsage,
+                       "you have submitted nothing that is known here; `hpcbatch list` shows what "
+                       "others have");
+  }
+  const json::object& newest = found->front().get_object();
+  if (task.empty() && newest.contains("submit")) return submissions_in(text_at(newest, "submit"));
+  return {text_at(newest, "id") + task};
+}
+
+/// Each task once, however often it is named: what is named whole is not named in part.
+std::vector<std::string> each_once(const std::vector<std::string>& ids) {
+  std::set<std::string> whole;
+  for (const std::string& id : ids) {
+    if (id.find('.') == std::string::npos) whole.insert(id);
+  }
+  std::vector<std::string> once;
+  std::map<std::string, IndexSet> parts;
+  std::set<std::string> told;
+  for (const std::string& id : ids) {
+    const std::size_t dot = id.find('.');
+    if (dot == std::string::npos) {
+      if (told.insert(id).second) once.push_back(id);
+      continue;
+    }
+    const std::string array = id.substr(0, dot);
+    auto indices = parse_index_set(id.substr(dot + 1));
+    if (whole.contains(array) || !indices) continue;
+    indices->remove(parts[array]);
+    if (indices->empty()) continue;
+    parts[array].add(*indices);
+    once.push_back(array + "." + to_string(*indices));
+  }
+  return once;
+}
+
+}  // namespace
+
+std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std::string>& words,
+                                     const std::string& name) {
+  std::vector<std::string> ids;
+  ids.reserve(words.size());
+  for (const std::string& word : words) {
+    const std::vector<std::string> meant = word.starts_with(kLast)
+                                               ? last_ones(client, word.substr(kLast.size()))
+                                               : submissions_in(word);
+    ids.insert(ids.end(), meant.begin(), meant.end());
+  }
+  if (name.empty()) return each_once(ids);
+  const std::size_t of_words = ids.size();
+  std::string before;
+  do {
+    const json::object answer =
+        client.get("/v1/arrays?limit=1000&client=" + encode_part(client_name()) +
+                   "&name=" + encode_part(name) + (before.empty() ? "" : "&before=" + before));
+    before = text_at(answer, "next");
+    const json::array* found = array_at(answer, "arrays");
+    if (found == nullptr) break;
+    for (const json::value& one : *found) {
+      if (one.is_object()) ids.push_back(text_at(one.get_object(), "id"));
+    }
+  } while (!before.empty());
+  if (ids.size() == of_words) {
+    throw CommandError(kExitUsage, "nothing that you have submitted is called '" + name +
+                                       "'; `hpcbatch list` shows the names");
+  }
+  return each_once(ids);
+}
+
+void resolve_waits(EngineClient& client, json::array& tasks, const std::function<void()>& connect) {
+  for (json::value& task : tasks) {
+    for (const char* key : {"after", "after_any", "after_each"}) {
+      json::value* waits = task.get_object().if_contains(key);
+      if (waits == nullptr || !waits->is_array()) continue;
+      json::array resolved;
+      for (const json::value& word : waits->get_array()) {
+        if (!word.is_string()) {
+          resolved.push_back(word);
+          continue;
+        }
+        const std::string text(word.get_string());
+        if (text.starts_with(kLast)) connect();
+        for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
+          resolved.emplace_back(id);
+      }
+      *waits = std::move(resolved);
+    }
+  }
+}
+
+std::vector<std::string> one_by_one(const std::vector<std::string>& ids) {
+  std::vector<std::string> tasks;
+  for (const std::string& id : ids) {
+    const std::size_t dot = id.find('.');
+    const auto indices =
+        dot == std::string::npos ? std::nullopt : parse_index_set(id.substr(dot + 1));
+    if (!indices) {
+      tasks.push_back(id);
+      continue;
+    }
+    // Ranges come from the highest down.
+    for (auto range = indices->ranges().rbegin(); range != indices->ranges().rend(); ++range) {
+      for (std::uint64_t i = range->first; i <= range->last; ++i)
+        tasks.push_back(id.substr(0, dot + 1) + std::to_string(i));
+    }
+  }
+  return tasks;
 }
 
 }  // namespace hpcbatch

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "cli/client/http_client.hpp"
-#include "cli/process/interrupt.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "documents/state_paths.hpp"
 #include "model/owner.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -15,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -77,5 +80,131 @@ struct Session {
 
   EngineClient client() const { return EngineClient(places, interrupt.descriptor()); }
 };
+
+// An engine that dies under a verb that waits for it: there may be nobody else who starts it again.
+
+/// How long a verb that waits goes on while the engine is away: one that is restarted, or that dies
+/// and is started again and again, is waited for.
+class EngineAbsence {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::minutes kPatience{10};
+  /// A restart is shorter, and nobody need hear of it.
+  static constexpr std::chrono::seconds kQuiet{5};
+
+  explicit EngineAbsence(Clock::time_point now) : seen_(now) {}
+
+  /// It answered, or took a connection.
+  void seen(Clock::time_point now) {
+    seen_ = now;
+    told_ = false;
+  }
+  bool is_too_long(Clock::time_point now) const { return now - seen_ >= kPatience; }
+  /// True once for each time that it is away.
+  bool is_to_be_told(Clock::time_point now) {
+    if (told_ || now - seen_ < kQuiet) return false;
+    return told_ = true;
+  }
+
+ private:
+  Clock::time_point seen_;
+  bool told_{false};
+};
+
+/// What is said then, on the standard error.
+constexpr const char* kAwayText =
+    "hpcbatch: the engine is away; it is waited for, ten minutes at most\n";
+/// An engine that has too much to do says so with this status, and may do it later.
+constexpr int kBusyStatus = 503;
+
+class EngineRevival {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Whoever watches over it (systemd.service(5), Restart=) has started it again by then.
+  static constexpr std::chrono::seconds kOthers{3};
+  static constexpr std::chrono::seconds kLongestPause{60};
+
+  EngineRevival(const Session& session, StatusLine& status) : session_(session), status_(status) {}
+
+  /// `answer` is that of a try to connect.  Starts an engine where the last one died (one that was
+  /// stopped stays stopped), as that one ran, where none has come for some seconds; says so on
+  /// standard error, or once why it cannot.  Throws InterruptedByUser.
+  void tried(EngineClient& client, const Answer& answer);
+
+ private:
+  void start(EngineClient& client);
+
+  const Session& session_;
+  StatusLine& status_;
+  std::optional<Clock::time_point> dead_since_;
+  Clock::time_point next_{};
+  std::chrono::seconds pause_{5};
+  bool told_{false};
+};
+
+// Questions to an engine that may go away and come back meanwhile.
+
+class PatientClient {
+ public:
+  PatientClient(EngineClient& client, const Session& session, StatusLine& status)
+      : client_(client),
+        session_(session),
+        status_(status),
+        away_(EngineAbsence::Clock::now()),
+        revival_(session, status) {}
+
+  /// From then on nothing is waited for.
+  void give_up_at(EngineAbsence::Clock::time_point time) { give_up_ = time; }
+
+  /// Asks again for as long as an engine is waited for, and starts one that has died; each question
+  /// is one that may be asked twice.  Throws as EngineClient does.
+  boost::json::object get(const std::string& target,
+                          std::chrono::milliseconds time = EngineClient::kAnswerTime);
+  boost::json::object post(const std::string& target, const std::string& body,
+                           std::chrono::milliseconds time = EngineClient::kAnswerTime);
+
+ private:
+  boost::json::object ask(const char* method, const std::string& target, const std::string& body,
+                          std::chrono::milliseconds time);
+
+  EngineClient& client_;
+  const Session& session_;
+  StatusLine& status_;
+  EngineAbsence away_;
+  EngineRevival revival_;
+  std::optional<EngineAbsence::Clock::time_point> give_up_;
+};
+
+// Hands a submit to the engine such that it happens once, whatever becomes of engine and connection
+// meanwhile.
+
+/// Starts the engine if none runs.  `request` must have a key: where the answer is lost, the same
+/// is sent again.
+std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
+                                       const boost::json::object& request);
+
+// The end of tasks where a verb itself is being ended.
+
+/// Whether the engine was told.  On a connection of its own, which is not to be interrupted by what
+/// led here.
+bool cancel_now(const Places& places, const boost::json::array& ids,
+                std::chrono::milliseconds time);
+
+// Submissions by other words than their ids.
+
+/// The ids that words of the command line stand for.  `last` is what this user has submitted last
+/// from a shell, of a file of tasks all of them, `last.3` a task of the newest; `12-15` is each of
+/// these; an id is itself; `name`: all that this user has submitted so.  Each once.  Throws
+/// CommandError where there is none.
+std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std::string>& words,
+                                     const std::string& name);
+
+/// Of `12.1-3` each task; of all else itself.
+std::vector<std::string> one_by_one(const std::vector<std::string>& ids);
+
+/// The same for what tasks that are to be submitted wait for.  `connect` is called before the
+/// engine is asked, which most need not be.
+void resolve_waits(EngineClient& client, boost::json::array& tasks,
+                   const std::function<void()>& connect);
 
 }  // namespace hpcbatch

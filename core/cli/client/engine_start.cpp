@@ -1,11 +1,10 @@
 #include "cli/client/engine_start.hpp"
 
-#include "cli/client/engine_revival.hpp"
-#include "cli/parse/engine_options.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/parse/command.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/process/slow_note.hpp"
 #include "cli/show/table.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <cerrno>
 #include <cstdio>

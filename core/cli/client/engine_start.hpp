@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/client/engine_client.hpp"
-#include "cli/process/interrupt.hpp"
+#include "cli/process/exit.hpp"
 #include "documents/state_paths.hpp"
 
 #include <optional>

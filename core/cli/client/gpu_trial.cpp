@@ -1,7 +1,6 @@
 #include "cli/client/gpu_trial.hpp"
 
-#include "cli/client/cancel_now.hpp"
-#include "cli/client/submit_safely.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"

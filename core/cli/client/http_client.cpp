@@ -1,8 +1,7 @@
 #include "cli/client/http_client.hpp"
 
-#include "cli/client/timed_stream.hpp"
-#include "cli/process/slow_note.hpp"
-#include "posix/fd.hpp"
+#include "cli/process/exit.hpp"
+#include "posix/files.hpp"
 #include "posix/socket_path.hpp"
 
 #include <boost/asio/buffer.hpp>

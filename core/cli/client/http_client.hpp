@@ -2,13 +2,24 @@
 // user interrupts.
 #pragma once
 
+#include "posix/files.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/beast/core/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 namespace hpcbatch {
@@ -78,3 +89,118 @@ class HttpClient {
 std::string encode_part(std::string_view text);
 
 }  // namespace hpcbatch
+
+namespace hpcbatch::detail {
+
+// A socket as Beast reads from it and writes to it, whose every wait ends at a deadline or by an
+// interrupt.
+
+/// The socket must not block.  Waits end at `deadline` (timed_out) or when
+/// `interrupt` becomes readable (operation_aborted); Asio's own blocking sockets can do neither.
+class TimedStream {
+ public:
+  TimedStream(Fd socket, int interrupt) : socket_(std::move(socket)), interrupt_(interrupt) {}
+  int descriptor() const { return socket_.get(); }
+  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  /// `tell` is called, once, where something is still waited for at that time; none: never.
+  void tell_at(std::chrono::steady_clock::time_point time, std::function<void()> tell) {
+    tell_at_ = time;
+    tell_ = std::move(tell);
+  }
+
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers, boost::beast::error_code& error) {
+    const boost::asio::mutable_buffer into = first<boost::asio::mutable_buffer>(buffers);
+    return transfer(POLLIN, error,
+                    [&] { return ::recv(descriptor(), into.data(), into.size(), 0); });
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, boost::beast::error_code& error) {
+    const boost::asio::const_buffer from = first<boost::asio::const_buffer>(buffers);
+    return transfer(POLLOUT, error,
+                    [&] { return ::send(descriptor(), from.data(), from.size(), MSG_NOSIGNAL); });
+  }
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers) {
+    boost::beast::error_code error;
+    const std::size_t size = read_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return size;
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    boost::beast::error_code error;
+    const std::size_t size = write_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return size;
+  }
+
+ private:
+  template <class Buffer, class Buffers>
+  static Buffer first(const Buffers& buffers) {
+    for (auto at = boost::asio::buffer_sequence_begin(buffers);
+         at != boost::asio::buffer_sequence_end(buffers); ++at) {
+      const Buffer buffer(*at);
+      if (buffer.size() > 0) return buffer;
+    }
+    return {};
+  }
+
+  template <class Call>
+  std::size_t transfer(short direction, boost::beast::error_code& error, const Call& call) {
+    error = {};
+    for (;;) {
+      // Data that never stops coming must not keep an interrupt from being seen.
+      if (is_interrupted()) {
+        error = boost::asio::error::operation_aborted;
+        return 0;
+      }
+      const ssize_t size = call();
+      if (size > 0) return static_cast<std::size_t>(size);
+      if (size == 0) {
+        if (direction == POLLIN) error = boost::asio::error::eof;
+        return 0;
+      }
+      if (errno == EAGAIN) {
+        if (!wait(direction, error)) return 0;
+      } else if (errno != EINTR) {
+        error = boost::beast::error_code(errno, boost::system::system_category());
+        return 0;
+      }
+    }
+  }
+
+  bool is_interrupted() const {
+    pollfd signals{interrupt_, POLLIN, 0};
+    return interrupt_ >= 0 && ::poll(&signals, 1, 0) > 0;
+  }
+
+  bool wait(short direction, boost::beast::error_code& error) {
+    const auto now = std::chrono::steady_clock::now();
+    if (tell_ && now >= tell_at_) std::exchange(tell_, nullptr)();
+    const bool is_told_first = tell_ && tell_at_ < deadline_;
+    pollfd ready[] = {{descriptor(), direction, 0}, {interrupt_, POLLIN, 0}};
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>((is_told_first ? tell_at_ : deadline_) - now)
+            .count();
+    const int count =
+        left <= 0 ? 0 : ::poll(ready, 2, static_cast<int>(std::min<decltype(left)>(left, 1 << 30)));
+    if (count < 0 && errno == EINTR) return true;
+    if (ready[0].revents != 0 && count > 0) return true;
+    if (count == 0 && is_told_first) return true;
+    if (count > 0) {
+      error = boost::asio::error::operation_aborted;
+    } else {
+      error = boost::asio::error::timed_out;
+    }
+    return false;
+  }
+
+  Fd socket_;
+  int interrupt_;
+  std::chrono::steady_clock::time_point deadline_{std::chrono::steady_clock::time_point::max()};
+  std::chrono::steady_clock::time_point tell_at_{};
+  std::function<void()> tell_;
+};
+
+}  // namespace hpcbatch::detail

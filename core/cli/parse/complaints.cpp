@@ -1,8 +1,7 @@
 #include "cli/parse/complaints.hpp"
 
-#include "cli/parse/flags.hpp"
-#include "documents/spelling.hpp"
-#include "documents/text_check.hpp"
+#include "cli/parse/parse.hpp"
+#include "documents/texts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 #include "cli/parse/help_text.hpp"
 
 #include "documents/task_keys.hpp"
-#include "documents/wrap.hpp"
+#include "documents/texts.hpp"
 
 #include <CLI/App.hpp>
 

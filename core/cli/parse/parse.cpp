@@ -1,11 +1,10 @@
 #include "cli/parse/parse.hpp"
 
 #include "cli/parse/complaints.hpp"
-#include "cli/parse/flags.hpp"
 #include "cli/parse/help_text.hpp"
 #include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
-#include "model/placeholders.hpp"
+#include "model/item.hpp"
 #include "programs/program_words.hpp"
 
 #include <CLI/App.hpp>

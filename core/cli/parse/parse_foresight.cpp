@@ -1,10 +1,9 @@
 // `waits`, `keep` and `sim`: how long pilots wait, would have waited on a cluster whose past is
 // known, and which are to be there without a wait.
-#include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/sim_command.hpp"
-#include "cli/parse/since.hpp"
-#include "documents/spelling.hpp"
+#include "cli/parse/spelled.hpp"
+#include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
 #include <CLI/Validators.hpp>

@@ -1,11 +1,8 @@
 // The verbs that name tasks by their ids.
-#include "cli/parse/flags.hpp"
-#include "cli/parse/gpu_options.hpp"
 #include "cli/parse/parse.hpp"
-#include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"
-#include "documents/spelling.hpp"
-#include "failure/failure_choice.hpp"
+#include "documents/texts.hpp"
+#include "failure/failure.hpp"
 #include "model/quantities.hpp"
 #include "model/task.hpp"
 

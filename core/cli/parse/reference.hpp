@@ -1,8 +1,11 @@
-// What shells and man(1) are told of the verbs and their options, from the same table that reads them.
+// What shells, man(1) and users of Snakemake are told of the verbs and their options, from the
+// same table that reads them.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+// What shells and man(1) are told of the verbs and their options, from the same table that reads them.
 
 namespace CLI {
 class App;

@@ -1,7 +1,7 @@
 #include "cli/parse/script.hpp"
 
 #include "cli/parse/spelled.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
 #include <hpcbatch/batch_time.hpp>

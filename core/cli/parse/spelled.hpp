@@ -1,9 +1,11 @@
-// The small languages of the command line's values: ids, arrays, amounts of GPUs, assignments.
+// The small languages of values on the command line: ids, arrays, amounts of GPUs, assignments,
+// points in time.
 #pragma once
 
 #include "cli/parse/command.hpp"
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,8 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// The small languages of the command line's values: ids, arrays, amounts of GPUs, assignments.
 
 // Each throws std::invalid_argument with one sentence where the text is not well formed.
 
@@ -38,4 +42,31 @@ double parse_cpus(std::string_view text);
 /// A finite number that is not negative.
 double parse_amount(std::string_view text);
 
+// How far people look back, and ahead.
+
+/// When that was, in seconds since 1970: `2h` ago, `today` and `yesterday` and `monday` from their
+/// first minute on, `2026-11-25`, `2026-11-25 14:30`; of local time, and never after `now`.  Throws
+/// std::invalid_argument with one sentence.
+std::time_t parse_since(const std::string& text, std::time_t now);
+/// When that will be: `8h` from now, the next `18:00`, `2026-11-28`, `2026-11-28 18:00`; of local
+/// time, and after `now`.  Throws as that.
+std::time_t parse_until(const std::string& text, std::time_t now);
+
 }  // namespace hpcbatch
+
+namespace hpcbatch::detail {
+
+// What the command line says of GPUs, and of ways to run a task that differ by them.
+
+/// A value of `--gpus`, into what was said before: of any kind, or by kind.  Throws
+/// std::invalid_argument.
+template <class Asked>
+void add_gpus(const std::string& text, Asked& asked);
+/// A value of `--gpus` as it is.  Throws std::invalid_argument.
+std::string checked_gpus(const std::string& text);
+/// `8.0`.  Throws std::invalid_argument.
+std::string checked_capability(const std::string& text);
+/// `gpus=a100:2,cpus=4`.  Throws std::invalid_argument.
+WayOption parse_way(const std::string& text);
+
+}  // namespace hpcbatch::detail

@@ -2,8 +2,15 @@
 // that goes with them.
 #pragma once
 
+#include "posix/files.hpp"
+
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+
+#include <signal.h>
 
 namespace hpcbatch {
 
@@ -29,5 +36,49 @@ class CommandError : public std::runtime_error {
 
 /// The user pressed Ctrl-C while a command waited.
 struct InterruptedByUser {};
+
+// Ctrl-C and its relatives as something that can be waited for, so that no wait has to be cut off
+// by a handler.
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP (those that our parent does not have us ignore) no
+/// longer end the process but make `descriptor` readable.  Threads started meanwhile inherit that.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  int descriptor() const { return descriptor_.get(); }
+  /// They end the process again, and whatever program it becomes.
+  void let_through() const;
+  /// The signal that came, taken off; 0 where none did.
+  int take();
+  /// Waits that long; throws InterruptedByUser where a signal comes first.
+  void pause(std::chrono::milliseconds time) const;
+
+ private:
+  sigset_t before_{};
+  Fd descriptor_;
+};
+
+// Says what is waited for where a step takes long that nothing can interrupt: a file system that
+// hangs answers nobody.
+
+/// `tell` is called with `text`, in a thread of its own, once this has lived for `patience`.
+class SlowNote {
+ public:
+  using Tell = std::function<void(const std::string& text)>;
+  static constexpr std::chrono::seconds kPatience{10};
+
+  /// On standard error: "hpcbatch: waits for TEXT".
+  explicit SlowNote(std::string text) : SlowNote(std::move(text), kPatience, on_standard_error) {}
+  SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell);
+
+ private:
+  static void on_standard_error(const std::string& text);
+
+  std::jthread thread_;
+};
 
 }  // namespace hpcbatch

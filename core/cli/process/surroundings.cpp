@@ -1,7 +1,9 @@
 #include "cli/process/surroundings.hpp"
 
 #include "cli/process/exit.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
+
+#include <sodium.h>
 
 #include <algorithm>
 #include <array>
@@ -140,6 +142,20 @@ std::string client_name() {
       return std::string("shell:") + name;
   }
   return "shell:" + std::to_string(::getuid());
+}
+
+}  // namespace hpcbatch
+
+namespace hpcbatch {
+
+std::optional<std::string> decode_base64(std::string_view text) {
+  std::string bytes(text.size() / 4 * 3, '\0');
+  std::size_t size = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                        text.size(), nullptr, &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0)
+    return std::nullopt;
+  bytes.resize(size);
+  return bytes;
 }
 
 }  // namespace hpcbatch

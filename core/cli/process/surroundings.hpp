@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -41,5 +42,10 @@ Surroundings look_around();
 /// `shell:NAME`: the client as which this user's commands submit, by his uid: a key that is given
 /// again by cron, where USER is not set, is the same.
 std::string client_name();
+
+// Base64 back to bytes: how the engine sends output that need not be text.
+
+/// No value where the text is not base64 with padding.
+std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace hpcbatch

@@ -17,4 +17,10 @@ std::string report_csv(const boost::json::object& report, const std::string& by)
 /// `1.5`, `120`, `31000`: hours with as many digits as say something.
 std::string few_digits(double value);
 
+// What runs used as one page that needs nothing beside it: it can be sent in a mail.
+
+/// HTML with its plots as SVG in it; of two answers of `GET /v1/report`.  No script, nothing that is
+/// loaded from elsewhere; whatever names tasks have, it stays text.
+std::string report_page(const boost::json::object& by_kind, const boost::json::object& by_day);
+
 }  // namespace hpcbatch

@@ -1,8 +1,7 @@
 #include "cli/show/table.hpp"
 
 #include "cli/show/terminal.hpp"
-#include "documents/text_check.hpp"
-#include "documents/wrap.hpp"
+#include "documents/texts.hpp"
 #include "model/check.hpp"
 
 #include <algorithm>

@@ -1,12 +1,20 @@
 #include "cli/show/terminal.hpp"
 
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
-#include "documents/text_check.hpp"
-#include "documents/wrap.hpp"
-#include "posix/write_all.hpp"
+#include "cli/show/values.hpp"
+#include "documents/texts.hpp"
+#include "model/quantities.hpp"
+#include "posix/files.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -106,6 +114,137 @@ std::string lines_for(int descriptor, std::string_view said, std::size_t indent)
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   return std::string(line.substr(0, begin)) +
          wrapped(line.substr(begin), size->columns, begin, indent);
+}
+
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+/// Where nobody watches, a line goes to standard error so often; of several tasks the first at once.
+constexpr std::chrono::minutes kTellEvery{1};
+/// A bar of what is over by then would only flicker.
+constexpr std::chrono::seconds kFirstBar{1};
+
+double ended_of(const json::object& counts) {
+  return number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
+}
+
+std::string in_words(Clock::duration time) {
+  return show_duration(std::chrono::duration_cast<std::chrono::seconds>(time));
+}
+
+json::object by_state(const json::object& counts) {
+  json::object states;
+  for (const auto& [ours, theirs] : {std::pair{"done", "ok"},
+                                     {"failed", "failed"},
+                                     {"cancelled", "cancelled"},
+                                     {"running", "running"},
+                                     {"held", "held"},
+                                     {"waiting", "waiting"}})
+    states[ours] = number_at(counts, theirs);
+  return states;
+}
+
+/// Nothing goes on any more until somebody says so.
+bool is_all_held(const json::object& counts) {
+  return number_at(counts, "held") > 0 && number_at(counts, "running") == 0 &&
+         number_at(counts, "waiting") == 0;
+}
+
+/// What matters most comes first.
+std::vector<std::string> parts_of(const json::object& counts, const Pace& pace,
+                                  Clock::duration elapsed) {
+  const double ended = ended_of(counts), total = number_at(counts, "total");
+  std::vector<std::string> parts{whole(ended) + "/" + whole(total) + " ended"};
+  const double rate = total > 1 ? pace.rate() : 0;
+  const bool waits_for_user = is_all_held(counts);
+  if (waits_for_user)
+    parts.push_back(text_at(counts, "held") + " held: `hpcbatch release ID` lets them start");
+  // What is held ends when somebody lets it start.
+  const double coming = total - ended - number_at(counts, "held");
+  if (rate > 0 && coming > 0) {
+    const std::chrono::duration<double> left(coming / rate);
+    parts.push_back(in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left");
+  }
+  for (const char* what : {"failed", "cancelled", "running", "held", "waiting"}) {
+    const bool is_said = waits_for_user && what == std::string_view("held");
+    if (number_at(counts, what) > 0 && !is_said)
+      parts.push_back(text_at(counts, what) + " " + what);
+  }
+  if (rate > 0)
+    parts.push_back(rate < 1 ? whole(rate * 60) + " a minute" : whole(rate) + " a second");
+  parts.push_back(in_words(elapsed) + " waited");
+  return parts;
+}
+
+/// On a narrow terminal what there is room for, and no word of it cut.
+std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed,
+                        std::optional<std::size_t> room) {
+  constexpr std::size_t kWideBar = 12;
+  std::string line, between;
+  if (number_at(counts, "total") > 1 && (!room || *room > 3 * kWideBar)) {
+    line = "[" + progress_bar(by_state(counts), kWideBar) + "]";
+    between = " ";
+  }
+  for (const std::string& part : parts_of(counts, pace, elapsed)) {
+    if (room && line.size() + between.size() + part.size() > *room && !line.empty()) break;
+    line += between + part;
+    between = ", ";
+  }
+  return line;
+}
+
+/// How it ended, and what to type next.
+std::string last_line(const json::object& counts, const std::vector<std::string>& ids,
+                      Clock::duration elapsed) {
+  const double total = number_at(counts, "total"), ok = number_at(counts, "ok");
+  const std::string words = shortest_words(ids);
+  std::string line =
+      total == ok ? "all " + whole(total) + " done" : whole(ok) + " of " + whole(total) + " done";
+  for (const char* what : {"failed", "cancelled"}) {
+    if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
+  }
+  line += ", " + in_words(elapsed) + " waited";
+  if (number_at(counts, "failed") > 0)
+    line += "\n`hpcbatch explain " + words + "` says why, `hpcbatch retry " + words +
+            "` runs again what did not end well";
+  return line;
+}
+
+std::string wrapped_lines(const std::string& lines) {
+  std::string out;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    out += lines_for(STDERR_FILENO, lines.substr(at, end - at), 2) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+void WaitView::progress(const json::object& counts) {
+  const Clock::time_point now = Clock::now();
+  pace_.seen(ended_of(counts), now);
+  const std::string line = progress_of(counts, pace_, now - begin_, status_.room());
+  if (now - begin_ >= kFirstBar) status_.show(line);
+  const Clock::time_point before = told_.value_or(begin_);
+  const bool is_first = !told_ && number_at(counts, "total") > 1;
+  if (status_.is_visible() || is_json_ || (!is_first && now - before < kTellEvery)) return;
+  told_ = now;
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+int WaitView::end(const json::object& counts, const std::vector<std::string>& ids) {
+  status_.clear();
+  const bool all_well = ended_of(counts) <= number_at(counts, "ok");
+  // Where nobody watches, what was short and went well needs no word.
+  if (is_json_)
+    print_json(counts);
+  else if (status_.is_visible() || told_ || !all_well)
+    std::fputs(wrapped_lines(last_line(counts, ids, Clock::now() - begin_)).c_str(), stderr);
+  return all_well ? kExitDone : kExitTaskFailed;
 }
 
 }  // namespace hpcbatch

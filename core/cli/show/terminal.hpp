@@ -1,11 +1,16 @@
 // The terminal: how much room it has, a line of progress on it, and a page that is drawn anew.
 #pragma once
 
+#include <boost/json/object.hpp>
+
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <termios.h>
 
@@ -67,5 +72,47 @@ std::string first_letters(const std::string& line, std::size_t letters);
 /// The line as it can be shown (show_lines), or, on a terminal, as several that it does not cut; those behind the first are
 /// indented.
 std::string lines_for(int descriptor, std::string_view said, std::size_t indent);
+
+// What is told of tasks that are waited for, while it lasts and at the end.
+
+/// How fast tasks end, over the last of the time that was watched.
+class Pace {
+ public:
+  using Clock = std::chrono::steady_clock;
+  void seen(double ended, Clock::time_point now) {
+    seen_.emplace_back(now, ended);
+    while (seen_.size() > 2 && now - seen_.front().first > kSpan) seen_.pop_front();
+  }
+  /// A second; 0 where it cannot be told.
+  double rate() const {
+    if (seen_.size() < 2) return 0;
+    const std::chrono::duration<double> time = seen_.back().first - seen_.front().first;
+    return time.count() > 0 ? (seen_.back().second - seen_.front().second) / time.count() : 0;
+  }
+
+ private:
+  static constexpr std::chrono::minutes kSpan{1};
+  std::deque<std::pair<Clock::time_point, double>> seen_;
+};
+
+/// Of counts as `POST /v1/tasks/wait` answers them.
+class WaitView {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  WaitView(StatusLine& status, bool is_json) : status_(status), is_json_(is_json) {}
+  /// A line on a terminal, from the first second on; elsewhere one a minute, of several tasks the
+  /// first at once.
+  void progress(const boost::json::object& counts);
+  /// How it ended and what to type next; the exit code.
+  int end(const boost::json::object& counts, const std::vector<std::string>& ids);
+
+ private:
+  StatusLine& status_;
+  bool is_json_;
+  Pace pace_;
+  Clock::time_point begin_{Clock::now()};
+  std::optional<Clock::time_point> told_;
+};
 
 }  // namespace hpcbatch

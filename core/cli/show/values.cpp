@@ -1,17 +1,21 @@
 #include "cli/show/values.hpp"
 
 #include "cli/parse/script.hpp"
-#include "documents/plain_numbers.hpp"
+#include "cli/show/table.hpp"
+#include "documents/json_numbers.hpp"
+#include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -147,6 +151,179 @@ void print(std::string_view text) {
 
 void print_json(const json::value& value) {
   print(with_plain_numbers(json::serialize(value)) + "\n");
+}
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kIndent = 2;
+
+bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+bool is_list_of_objects(const json::value& value) {
+  const json::array* array = value.if_array();
+  return array != nullptr && !array->empty() && array->front().is_object();
+}
+
+/// `submitted_at` -> `submitted`, `cpu_s` -> `cpu time`, `peak_memory` -> `peak memory`.
+std::string label_of(std::string_view key) {
+  std::string label(key);
+  if (key == "uptime_s") return "uptime";
+  if (label.ends_with("_at"))
+    label.resize(label.size() - 3);
+  else if (label.ends_with("_s"))
+    label.replace(label.size() - 2, 2, "_time");
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return label;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    out += std::string(kIndent, ' ') + text.substr(begin, end - begin) + "\n";
+    begin = end == std::string::npos ? text.size() : end + 1;
+  }
+  return out;
+}
+
+/// `attempt 1, failure tool_failed, ...`: of rows that are wider than there is room.
+std::string rows_in_words(const json::array& rows, std::size_t room) {
+  std::string out;
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    std::string line;
+    for (const auto& entry : row.get_object()) {
+      const std::string text = value_in_a_table(entry.key(), entry.value());
+      if (text.empty()) continue;
+      line += (line.empty() ? "" : ", ") + label_of(entry.key()) + " " + one_line(text);
+    }
+    out += std::string(kIndent, ' ') + wrapped(line, room, kIndent, 2 * kIndent) + "\n";
+  }
+  return out;
+}
+
+std::string table_of(const json::array& rows, std::optional<std::size_t> room) {
+  std::vector<std::string> keys;
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    for (const auto& entry : row.get_object()) {
+      const std::string key(entry.key());
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  std::vector<Table::Column> columns;
+  columns.reserve(keys.size());
+  for (const std::string& key : keys) columns.push_back({label_of(key), Table::Side::Left});
+  Table table(std::move(columns));
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) {
+      const json::value* value = row.get_object().if_contains(key);
+      cells.push_back(value == nullptr ? "" : value_in_a_table(key, *value));
+    }
+    table.add(std::move(cells));
+  }
+  const std::string text = indented(table.text());
+  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room) : text;
+}
+
+/// Sentences and lists; a command or a path is copied by people, and stays whole.
+bool may_break(std::string_view key, const json::value& value) {
+  return value.is_object() || value.is_array()
+             ? key != "command"
+             : is_one_of(key, {"message", "reason", "description", "error", "summary"});
+}
+
+}  // namespace
+
+std::string value_on_a_line(std::string_view key, const json::value& value);
+
+/// What of the needs is none that its user gave.
+std::string guess_on_a_line(const json::object& guess) {
+  std::string of;
+  const auto add = [&](const std::string& one) { of += (of.empty() ? "" : ", ") + one; };
+  if (guess.contains("memory")) {
+    const bool is_asked = number_at(guess, "memory") > 0;
+    add(is_asked ? "memory (" + size_at(guess, "memory") + " were asked for)" : "memory");
+  }
+  if (guess.contains("gpus")) add("gpus (" + text_at(guess, "gpus") + " were asked for)");
+  if (guess.contains("time")) add("time");
+  return of + " from " + text_at(guess, "runs") + " runs of its kind";
+}
+
+/// `cpus 4, gpus 1 of any kind, or cpus 16`: of needs with several ways each, with what they have in
+/// common behind it.
+std::string ways_on_a_line(const json::object& needs) {
+  std::string out;
+  for (const json::value& way : needs.at("one_of").as_array())
+    out += (out.empty() ? "" : ", or ") + value_on_a_line("way", way);
+  json::object common = needs;
+  for (const json::value& way : needs.at("one_of").as_array())
+    for (const auto& entry : way.as_object()) common.erase(entry.key());
+  common.erase("one_of");
+  const std::string rest = value_on_a_line("common", common);
+  return out + (rest.empty() ? "" : "; " + rest);
+}
+
+std::string object_on_a_line(std::string_view key, const json::object& object) {
+  if (key == "guess") return guess_on_a_line(object);
+  const json::array* ways = array_at(object, "one_of");
+  if (ways != nullptr && is_list_of_objects(*ways)) return ways_on_a_line(object);
+  std::string out;
+  for (const auto& entry : object) {
+    const std::string text = value_on_a_line(std::string(entry.key()), entry.value());
+    if (!text.empty())
+      out += (out.empty() ? "" : ", ") + label_of(std::string(entry.key())) + " " + text;
+  }
+  return out;
+}
+
+std::string value_on_a_line(std::string_view key, const json::value& value) {
+  const std::string name(key);
+  const json::object one{{name, value}};
+  if (value.is_number()) {
+    if (key.ends_with("_at") || is_one_of(key, {"until", "expected_start", "expected_start_90"}))
+      return time_at(one, key);
+    if (key.ends_with("_s") || is_one_of(key, {"time", "walltime", "expected_wait"}))
+      return duration_at(one, key);
+    if (is_one_of(key, {"memory", "disk", "peak_memory", "memory_median", "memory_95", "read",
+                        "written", "gpu_memory", "gpu_memory_median", "gpu_memory_95",
+                        "read_median", "read_95", "written_median", "written_95"}))
+      return size_at(one, key);
+  }
+  if (key == "command") return command_at(one, key);
+  if (key == "gpus") return gpus_at(one, key);
+  if (value.is_object()) return object_on_a_line(key, value.get_object());
+  return text_at(one, key);
+}
+
+std::string value_in_a_table(std::string_view key, const json::value& value) {
+  if (!value.is_number() || !(key.ends_with("_at") || key == "until"))
+    return value_on_a_line(key, value);
+  return moment_at({{std::string(key), value}}, key, std::time(nullptr));
+}
+
+std::string describe(const json::object& object, std::optional<std::size_t> room) {
+  std::vector<NameAndValue> pairs;
+  std::string tables;
+  for (const auto& entry : object) {
+    const std::string key(entry.key());
+    // Both are what `state` says.
+    if (key == "ended" && entry.value().is_bool()) continue;
+    if (key == "failure" && text_at(object, key) == "ok") continue;
+    if (is_list_of_objects(entry.value())) {
+      tables += label_of(key) + ":\n" + table_of(entry.value().get_array(), room);
+    } else {
+      pairs.push_back(
+          {label_of(key), value_on_a_line(key, entry.value()), may_break(key, entry.value())});
+    }
+  }
+  return aligned_pairs(pairs, room) + tables;
 }
 
 }  // namespace hpcbatch

@@ -1,21 +1,18 @@
 #include "cli/split/split_run.hpp"
 
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/patient.hpp"
-#include "cli/client/submit_safely.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/split/split_folder.hpp"
 #include "cli/split/split_tasks.hpp"
 #include "cli/tasks/items.hpp"
 #include "cli/tasks/submission.hpp"
 #include "model/quantities.hpp"
-#include "posix/regular_file.hpp"
-#include "posix/replace_file.hpp"
+#include "posix/files.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,17 +1,25 @@
 #include "cli/tasks/items.hpp"
 
 #include "cli/process/exit.hpp"
-#include "cli/tasks/json_fields.hpp"
+#include "cli/show/terminal.hpp"
+#include "cli/show/values.hpp"
+#include "cli/tasks/submission.hpp"
 #include "cli/tasks/task_file.hpp"
-#include "documents/plain_numbers.hpp"
-#include "documents/text_check.hpp"
+#include "documents/json_numbers.hpp"
+#include "documents/texts.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <utility>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -283,6 +291,153 @@ Item item_of(const json::value& item, const std::vector<std::string>& columns) {
   for (std::size_t i = 0; i < row->size(); ++i)
     out.add_column(i < columns.size() ? columns[i] : std::to_string(i + 1), text((*row)[i]));
   return out;
+}
+
+std::vector<std::string> items_to_compare(const boost::json::object& task) {
+  std::vector<std::string> compared, columns;
+  if (const boost::json::array* names = array_at(task, "columns")) {
+    for (const boost::json::value& name : *names) columns.emplace_back(name.as_string());
+  }
+  if (const boost::json::array* items = array_at(task, "items")) {
+    for (const boost::json::value& item : *items)
+      compared.push_back(same_item(item_of(item, columns)));
+  }
+  return compared;
+}
+
+IndexSet left_items(const std::vector<std::string>& items,
+                    std::unordered_map<std::string, std::size_t> times_done) {
+  IndexSet left;
+  std::uint32_t number = 0;
+  for (const std::string& item : items) {
+    ++number;
+    const auto found = times_done.find(item);
+    if (found == times_done.end() || found->second == 0)
+      left.add(number);
+    else
+      --found->second;
+  }
+  return left;
+}
+
+LeftOut leave_out_done(boost::json::object& task, const ManyOptions& many,
+                       std::unordered_map<std::string, std::size_t> times_done) {
+  const std::vector<std::string> items = items_to_compare(task);
+  const IndexSet not_done = left_items(items, std::move(times_done));
+  IndexSet left = not_done;
+  if (const boost::json::value* chosen = task.if_contains("array"))
+    left = left.intersection(parse_index_set(std::string(chosen->as_string())).value_or(left));
+  if (!left.empty()) task["array"] = to_string(left);
+  bound_failures(task, many, left.size());
+  return {items.size() - not_done.size(), left.size(), items.size()};
+}
+
+bool tell_left(const LeftOut& items, const std::string& submissions) {
+  const std::string text = "hpcbatch: " + std::to_string(items.out) + " of " +
+                           std::to_string(items.all) + " items ended well in " + submissions +
+                           " and are left out" +
+                           (items.left == 0 ? "; nothing is left to run" : "");
+  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
+  return items.left > 0;
+}
+
+namespace {
+
+constexpr std::string_view kJsonBlanks = " \t\r\n";
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(kJsonBlanks), text.size());
+  const std::size_t end = text.find_last_not_of(kJsonBlanks);
+  return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
+}
+
+/// How long the value is that a text begins with; the text is known to be well formed.
+std::size_t size_of_value(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      for (++at; text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth-- == 0) return at;
+    } else if ((c == ',' || c == ':') && depth == 0) {
+      return at;
+    }
+  }
+  return text.size();
+}
+
+std::string plain_value(std::string_view text) {
+  text = without_blanks(text);
+  if (text == "null") return "";
+  if (!text.starts_with('"')) return std::string(text);
+  return std::string(boost::json::parse({text.data(), text.size()}).as_string());
+}
+
+/// Of a well-formed value.
+std::string with_quoted_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (text[at] == '"') {
+      for (; text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
+      out += text.substr(at, ++end - at);
+    } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
+      end = std::min(text.find_first_not_of("+-.0123456789eE", at), text.size());
+      out += '"' + std::string(text.substr(at, end - at)) + '"';
+    } else {
+      out += text[at];
+    }
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::pair<std::string, std::string>>> json_fields(std::string_view line) {
+  boost::system::error_code error;
+  const boost::json::value whole = boost::json::parse({line.data(), line.size()}, error);
+  if (error || !whole.is_object()) return std::nullopt;
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::string_view rest = without_blanks(line);
+  rest.remove_prefix(1);
+  while (!without_blanks(rest).starts_with('}')) {
+    std::size_t size = size_of_value(rest);
+    std::string name = plain_value(rest.substr(0, size));
+    rest.remove_prefix(size + 1);
+    size = size_of_value(rest);
+    fields.emplace_back(std::move(name), plain_value(rest.substr(0, size)));
+    rest.remove_prefix(size);
+    if (rest.starts_with(',')) rest.remove_prefix(1);
+  }
+  return fields;
+}
+
+std::string with_numbers_as_texts(std::string_view line,
+                                  const std::function<bool(std::string_view name)>& is_text) {
+  boost::system::error_code error;
+  const boost::json::value whole = boost::json::parse({line.data(), line.size()}, error);
+  if (error || !whole.is_object()) return std::string(line);
+  std::string_view rest = without_blanks(line);
+  std::string out(1, '{');
+  rest.remove_prefix(1);
+  while (!without_blanks(rest).starts_with('}')) {
+    std::size_t size = size_of_value(rest);
+    const std::string name = plain_value(rest.substr(0, size));
+    out += std::string(rest.substr(0, size)) + ":";
+    rest.remove_prefix(size + 1);
+    size = size_of_value(rest);
+    const std::string_view value = rest.substr(0, size);
+    out += is_text(name) ? with_quoted_numbers(value) : std::string(value);
+    rest.remove_prefix(size);
+    if (!rest.starts_with(',')) continue;
+    out += ',';
+    rest.remove_prefix(1);
+  }
+  return out + "}";
 }
 
 }  // namespace hpcbatch

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/parse/command.hpp"
-#include "cli/process/interrupt.hpp"
+#include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 
 namespace hpcbatch {

@@ -2,7 +2,7 @@
 // submitted.
 #pragma once
 
-#include "cli/process/interrupt.hpp"
+#include "cli/process/exit.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -23,5 +23,13 @@ boost::json::array tasks_of_toml(const std::string& text, const std::string& fil
 
 /// By the file's name: .yaml and .yml, .toml, or .jsonl; `-` is JSON lines.
 boost::json::array read_tasks(const std::string& file, const Interrupt& interrupt);
+
+// Tasks of one file that wait for each other, by name or by place.
+
+/// Puts each task behind those that it waits for (else they stay in their order) and names these as
+/// the engine takes them, `#3`, wherever the file says their name or place (`fit`, `fit.7`, `#3`);
+/// ids of what was submitted before stay.  Throws CommandError where a name is not there, is
+/// several tasks', or where tasks wait for each other in a circle.
+void order_tasks(boost::json::array& tasks, const std::string& file);
 
 }  // namespace hpcbatch

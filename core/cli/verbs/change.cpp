@@ -1,6 +1,6 @@
 // `cancel`, `hold`, `release`, `retry`: what changes tasks that there are.
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"

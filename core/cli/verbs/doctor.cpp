@@ -1,19 +1,308 @@
-// `doctor`: looks at this installation and says of each part whether it is good, and if not, what
-// to do.
+#include "cli/verbs/doctor.hpp"
+
 #include "cli/client/engine_start.hpp"
+#include "cli/parse/command.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/process/slow_note.hpp"
-#include "cli/show/inventory_table.hpp"
+#include "cli/show/listings.hpp"
+#include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/verbs/installation.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/state_paths.hpp"
+#include "model/quantities.hpp"
+#include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
 
 namespace hpcbatch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kOthersBits = 0077;
+constexpr std::uint64_t kLeastFree = std::uint64_t{100} << 20;
+// A store of a busy year, and the output of a task.
+constexpr std::uint64_t kLeastFileSize = std::uint64_t{1} << 30;
+constexpr std::streamoff kEndOfLog = 65'536;
+
+bool exists(const std::string& path, struct stat& what) {
+  return ::stat(path.c_str(), &what) == 0;
+}
+
+/// The folder itself, or the nearest one above that there is.
+std::string nearest_existing(std::string path) {
+  struct stat what {};
+  while (path.size() > 1 && !exists(path, what)) path = fs::path(path).parent_path().string();
+  return path;
+}
+
+Check permissions_of(const std::string& name, const std::string& path, const struct stat& what,
+                     const char* mode) {
+  if (what.st_uid != ::geteuid())
+    return {name, false, path + " belongs to another user; name one of your own in HPCBATCH_HOME"};
+  if ((what.st_mode & kOthersBits) != 0)
+    return {name, false, path + " is open to others; do: chmod " + mode + " " + path};
+  return {name, true, path};
+}
+
+std::string file_system_name(long type) {
+  // Of statfs(2) and of the file systems that clusters have.
+  struct Known {
+    unsigned long type;
+    const char* name;
+  };
+  static constexpr std::array<Known, 12> kKnown{{{0x6969, "NFS"},
+                                                 {0x0BD00BD0, "Lustre"},
+                                                 {0x47504653, "GPFS"},
+                                                 {0x19830326, "BeeGFS"},
+                                                 {0xFF534D42, "CIFS"},
+                                                 {0xFE534D42, "SMB"},
+                                                 {0x65735546, "FUSE"},
+                                                 {0x00C36400, "CephFS"},
+                                                 {0x01021994, "tmpfs"},
+                                                 {0xEF53, "ext4"},
+                                                 {0x58465342, "XFS"},
+                                                 {0x794C7630, "overlayfs"}}};
+  for (const Known& known : kKnown) {
+    if (known.type == static_cast<unsigned long>(type)) return known.name;
+  }
+  return "a local or unknown file system";
+}
+
+std::size_t count_plugins(const fs::path& folder) {
+  std::size_t count = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    count += entry.path().extension() == ".so" ? 1 : 0;
+  return count;
+}
+
+/// What a run of this program wrote on its standard error, and how it ended.
+std::pair<int, std::string> run_self(std::vector<std::string> words) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
+  const Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, write_end.get(), 2);
+  // We block signals to wait for them; a child is to have them as always.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) return {-1, std::strerror(error)};
+  write_end.reset();
+  std::string text;
+  char piece[4096];
+  for (ssize_t size = 0; (size = ::read(read_end.get(), piece, sizeof piece)) != 0;) {
+    if (size > 0)
+      text.append(piece, static_cast<std::size_t>(size));
+    else if (errno != EINTR)
+      break;
+  }
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text};
+}
+
+}  // namespace
+
+Check check_home(const Places& places) {
+  struct stat what {};
+  if (exists(places.home, what)) {
+    if (!S_ISDIR(what.st_mode))
+      return {"state directory", false, places.home + " is no directory; move it away"};
+    return permissions_of("state directory", places.home, what, "700");
+  }
+  const std::string above = nearest_existing(places.home);
+  if (::access(above.c_str(), W_OK) != 0) {
+    return {"state directory", false,
+            places.home + " cannot be made in " + above + "; name another in HPCBATCH_HOME"};
+  }
+  return {"state directory", true, places.home + " (made when the engine first starts)"};
+}
+
+Check check_socket(const Places& places) {
+  struct stat what {};
+  if (!exists(places.socket, what))
+    return {"socket", true, places.socket + " (made when the engine starts)"};
+  if (!S_ISSOCK(what.st_mode))
+    return {"socket", false, places.socket + " is no socket; move it away"};
+  return permissions_of("socket", places.socket, what, "600");
+}
+
+Check check_file_system(const Places& places) {
+  const std::string folder = nearest_existing(places.home);
+  struct statfs system {};
+  struct statvfs room {};
+  if (::statfs(folder.c_str(), &system) != 0 || ::statvfs(folder.c_str(), &room) != 0) {
+    return {"file system", false, "cannot look at " + folder + ": " + std::strerror(errno)};
+  }
+  const std::string name = file_system_name(static_cast<long>(system.f_type));
+  const std::uint64_t free = std::uint64_t{room.f_bavail} * room.f_frsize;
+  if (free < kLeastFree) {
+    return {"file system", false,
+            folder + " has only " + show_size(free) + " left; make room or set HPCBATCH_HOME"};
+  }
+  std::string text = name + ", " + show_size(free) + " free";
+  if (name == "tmpfs") text += "; what is kept there does not survive a reboot";
+  if (name == "NFS") text += "; the engine of all hosts that share it runs on one of them";
+  return {"file system", true, text};
+}
+
+Check check_file_size(pid_t process) {
+  const auto limit = file_size_limit(process);
+  if (!limit) return {"file size", true, "files may be of any size"};
+  const std::string text = "the engine may write no file larger than " + show_size(*limit) +
+                           " (ulimit -f), its store and its log among them";
+  if (*limit >= kLeastFileSize) return {"file size", true, text};
+  return {"file size", false, text + "; start it where that limit is higher"};
+}
+
+Check check_death(const Places& places) {
+  constexpr std::string_view kFault = "hpcbatch: this process ends by SIG";
+  const std::string listens = " info " + std::string(kListensInLog);
+  std::ifstream log(places.home + "/engine.log", std::ios::binary);
+  log.seekg(0, std::ios::end);
+  log.seekg(-std::min<std::streamoff>(log.tellg(), kEndOfLog), std::ios::end);
+  std::string fault;
+  for (std::string line; std::getline(log, line);) {
+    if (line.find(listens) != std::string::npos) fault.clear();
+    if (line.starts_with(kFault)) fault = line.substr(std::string_view("hpcbatch: ").size());
+  }
+  return {"engine", false,
+          "none runs, and the last one died without being stopped; " +
+              (fault.empty() ? "" : "its log says: " + one_line(fault) + "; ") +
+              "the next command starts one, and queued work goes on. See " + places.home +
+              "/engine.log"};
+}
+
+Check check_configuration(const Places& places) {
+  const auto [exit_code, text] = run_self({"hpcbatch", "engine", "run", "--check-config"});
+  if (exit_code != kExitDone) {
+    return {"configuration", false,
+            text.empty() ? "its check ended with exit code " + std::to_string(exit_code) : text};
+  }
+  struct stat what {};
+  // What the guard of trusted paths says and does not refuse.
+  const std::string said = text.empty() ? text : "; " + text;
+  if (exists(places.configuration, what))
+    return {"configuration", true, places.configuration + said};
+  return {"configuration", true,
+          "none, which is fine: " + places.configuration + " would be read" + said};
+}
+
+Check check_plugins(const std::string& program) {
+  const fs::path prefix = fs::path(program).parent_path().parent_path();
+  const auto* const own =
+      std::find_if(kOwnPlugins.begin(), kOwnPlugins.end(), [&prefix](std::string_view name) {
+        std::error_code error;
+        return fs::exists(prefix / name, error);
+      });
+  const fs::path folder = prefix / (own == kOwnPlugins.end() ? kOwnPlugins.front() : *own);
+  std::string text;
+  bool is_good = true;
+  for (const std::string kind : {"scheduler", "transport", "tool"}) {
+    const std::size_t count = count_plugins(folder / (kind + "s"));
+    is_good = is_good && count > 0;
+    text += (text.empty() ? "" : ", ") + show_count(count, kind);
+  }
+  text += " in " + folder.string();
+  if (!is_good) text += "; build or install hpcbatch completely";
+  return {"plugins", is_good, text};
+}
+
+Check check_pilot(const std::string& program) {
+  const std::string pilot = (fs::path(program).parent_path() / "hpcbatch-pilot").string();
+  if (::access(pilot.c_str(), X_OK) == 0) return {"pilot", true, pilot};
+  return {
+      "pilot", false,
+      pilot + " cannot be run: " + std::strerror(errno) + "; build or install hpcbatch completely"};
+}
+
+namespace {
+
+bool is_ours(const fs::path& file, const fs::path& program) {
+  static constexpr std::array<std::string_view, 4> kFolders{"schedulers", "transports", "tools",
+                                                            "estimators"};
+  const std::string folder = file.parent_path().filename();
+  return file == program || (file.extension() == ".so" &&
+                             std::find(kFolders.begin(), kFolders.end(), folder) != kFolders.end());
+}
+
+}  // namespace
+
+Check check_loaded(pid_t process) {
+  constexpr std::string_view kGone = " (deleted)";
+  const fs::path of_process = "/proc/" + std::to_string(process);
+  std::error_code error;
+  const fs::path program = fs::read_symlink(of_process / "exe", error);
+  std::ifstream maps(of_process / "maps");
+  std::set<std::string> gone;
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t at = line.find('/');
+    if (at == std::string::npos || !line.ends_with(kGone)) continue;
+    const std::string path = line.substr(at, line.size() - at - kGone.size());
+    // The link to a program that is gone says so as well.
+    if (is_ours(path, program) || path + std::string(kGone) == program) gone.insert(path);
+  }
+  if (gone.empty()) return {"loaded", true, "the engine runs what is installed"};
+  std::string all;
+  for (const std::string& path : gone) all += (all.empty() ? "" : ", ") + path;
+  return {"loaded", false,
+          "the engine still runs what was there before " + all +
+              (gone.size() == 1 ? " was" : " were") +
+              " replaced or removed; start it anew: hpcbatch engine restart"};
+}
+
+std::string own_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).string();
+}
+
+}  // namespace hpcbatch
+
+namespace hpcbatch {
+
+// `doctor`: looks at this installation and says of each part whether it is good, and if not, what
+// to do.
+
 namespace {
 
 namespace json = boost::json;

@@ -1,20 +1,21 @@
-// `engine start`, `stop`, `reload`, `status`: what is said to the engine itself.
+// `engine`, `backup`, `keep`, `dropbox`: what is said to the engine itself.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/process/slow_note.hpp"
-#include "cli/show/describe.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/state_paths.hpp"
-#include "posix/fd.hpp"
+#include "documents/texts.hpp"
+#include "posix/files.hpp"
 
+#include <fmt/format.h>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@
 #include <unistd.h>
 
 namespace hpcbatch {
+
+// `engine start`, `stop`, `reload`, `status`: what is said to the engine itself.
+
 namespace {
 
 namespace json = boost::json;
@@ -218,6 +222,145 @@ int show_engine(const EngineStatusCommand& command, const Session& session) {
   }
   leave_out_zeros(engine, "rejected_peers");
   print(describe(engine, columns_of_output()));
+  return kExitDone;
+}
+
+// `backup`: a copy of the store, made by the engine that uses it.
+
+namespace {
+
+// A large store on a slow disk takes its time, and the engine works on meanwhile.
+constexpr std::chrono::hours kLongestCopy{24};
+
+}  // namespace
+
+int back_up(const BackupCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  const boost::json::object answer =
+      client.post("/v1/engine/backup", {{"file", command.file}}, kLongestCopy);
+  if (command.json)
+    print_json(answer);
+  else
+    print("the store was copied to " + one_line(command.file) + "\n");
+  return kExitDone;
+}
+
+// `keep`: pilots that are there until a time, whatever there is for them to do.
+
+namespace {
+
+namespace json = boost::json;
+
+/// A line for each shape of which no more pilots are asked for at present.
+std::string pauses_text(const json::array& keeps, std::time_t now) {
+  std::string text;
+  for (const json::value& each : keeps) {
+    const json::object& keep = each.as_object();
+    if (!keep.contains("paused_until")) continue;
+    text += fmt::format(
+        "{0}/{1} asks for no pilots until {2}: {3}; 'hpcbatch sites resume {0}' ends "
+        "the pause\n",
+        text_at(keep, "site"), text_at(keep, "shape"), moment_at(keep, "paused_until", now),
+        one_line(text_at(keep, "message")));
+  }
+  return text;
+}
+
+std::string keeps_text(const json::object& answer, std::time_t now,
+                       std::optional<std::size_t> room) {
+  const json::array* keeps = array_at(answer, "keeps");
+  if (!keeps || keeps->empty()) return "no pilots are kept; 'hpcbatch keep SHAPE --until 18:00'\n";
+  using Side = Table::Side;
+  Table table({{"SITE"},
+               {"SHAPE"},
+               {"KEPT", Side::Right},
+               {"RUNNING", Side::Right},
+               {"QUEUED", Side::Right},
+               {"UNTIL"},
+               {"MISSING", Side::Right},
+               {"BEYOND", Side::Right}});
+  for (const json::value& each : *keeps) {
+    const json::object& keep = each.as_object();
+    table.add({text_at(keep, "site"), text_at(keep, "shape"), text_at(keep, "allocations"),
+               text_at(keep, "running"), text_at(keep, "queued"), moment_at(keep, "until", now),
+               duration_at(keep, "missing"), duration_at(keep, "beyond")});
+  }
+  return table.text(room) + pauses_text(*keeps, now);
+}
+
+}  // namespace
+
+int keep_pilots(const KeepCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  json::object answer;
+  if (command.shape.empty()) {
+    find_engine(client, session.places, session.interrupt);
+    answer = client.get("/v1/keeps");
+  } else {
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+    json::object body{{"shape", command.shape},
+                      {"allocations", command.end ? 0 : command.allocations}};
+    if (!command.site.empty()) body["site"] = command.site;
+    if (!command.end) body["until"] = command.until;
+    answer = client.post("/v1/keeps", body);
+  }
+  if (command.json)
+    print_json(answer);
+  else
+    print(keeps_text(answer, std::time(nullptr), columns_of_output()));
+  return kExitDone;
+}
+
+// `dropbox`: the folders that the engine watches.
+
+namespace {
+
+namespace json = boost::json;
+
+std::string line_of_dropbox(const json::object& box) {
+  const std::string message = text_at(box, "message");
+  return one_line(text_at(box, "directory")) +
+         (message.empty() ? "" : "  (not watched: " + one_line(message) + ")") + "\n";
+}
+
+}  // namespace
+
+int watch_dropbox(const DropboxCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  if (command.directory.empty()) {
+    const json::object answer = client.get("/v1/dropboxes");
+    if (const json::array* boxes = array_at(answer, "dropboxes")) {
+      for (const json::value& box : *boxes) {
+        if (command.json)
+          print_json(box);
+        else if (box.is_object())
+          print(line_of_dropbox(box.get_object()));
+      }
+    }
+    return kExitDone;
+  }
+  json::object request{{"directory", command.directory}};
+  if (command.remove) {
+    const json::object answer = client.post("/v1/dropboxes/remove", request);
+    if (command.json)
+      print_json(answer);
+    else
+      print("the engine watches " + one_line(command.directory) + " no more\n");
+    return kExitDone;
+  }
+  json::array& allow = request["allow"].emplace_array();
+  for (const std::string& folder : command.allow) allow.emplace_back(folder);
+  json::array& templates = request["templates"].emplace_array();
+  for (const std::string& folder : command.templates) templates.emplace_back(folder);
+  json::object& variables = request["variables"].emplace_object();
+  for (const auto& [name, value] : command.variables) variables[name] = value;
+
+  connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  const json::object answer = client.post("/v1/dropboxes", request);
+  if (command.json)
+    print_json(answer);
+  else
+    print("the engine watches " + one_line(command.directory) + "\n");
   return kExitDone;
 }
 

@@ -2,13 +2,12 @@
 #include "cli/client/engine_start.hpp"
 #include "cli/client/gpu_trial.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/show/describe.hpp"
-#include "cli/show/inventory_table.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
 #include <boost/json/array.hpp>

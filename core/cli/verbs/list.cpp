@@ -1,10 +1,9 @@
 // `list`: submissions, or the tasks of one or of all.
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/show/submission_table.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
-#include "cli/show/task_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"

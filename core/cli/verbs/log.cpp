@@ -1,24 +1,33 @@
-// `log`: what tasks printed, so far or until one ends.
+#include "cli/verbs/log.hpp"
+
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
-#include "cli/verbs/many_follower.hpp"
-#include "cli/verbs/task_output.hpp"
+#include "cli/verbs/run_many.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "model/index_set.hpp"
+#include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include <unistd.h>
 
 namespace hpcbatch {
+
+// `log`: what tasks printed, so far or until one ends.
+
 namespace {
 
 namespace json = boost::json;
@@ -167,6 +176,159 @@ int show_log(const LogCommand& command, const Session& session) {
   if (command.follow) return follow(client, command, session, ids.front());
   for (const std::string& id : ids) print_log(client, command, id, ids.size() > 1);
   return kExitDone;
+}
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kLogPage = 1 << 20;
+// A task that goes on printing always has more.  A page may be cut short by a slow link, but one
+// as short as this is what was printed just now.
+constexpr int kTail = 1 << 16;
+constexpr std::uint64_t kFirstTail = 4096;
+
+/// Writes what comes piece by piece, each line behind its task's id where that is wanted.
+class Lines {
+ public:
+  Lines(std::string prefix, bool is_error) : prefix_(std::move(prefix)), is_error_(is_error) {}
+  void add(std::string_view bytes) {
+    if (prefix_.empty()) return write_out(is_error_, bytes);
+    std::string out;
+    while (!bytes.empty()) {
+      if (begins_) out += prefix_;
+      const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+      out += bytes.substr(0, end);
+      begins_ = bytes[end - 1] == '\n';
+      bytes.remove_prefix(end);
+    }
+    write_out(is_error_, out);
+  }
+  /// The next task's output begins on a line of its own.
+  void finish() {
+    if (!prefix_.empty() && !begins_) write_out(is_error_, "\n");
+  }
+
+ private:
+  std::string prefix_;
+  bool is_error_;
+  bool begins_{true};
+};
+
+std::string target_of(const AskedOutput& asked, const char* stream) {
+  std::string target = "/v1/tasks/" + asked.task + "/log?stream=" + stream;
+  if (asked.command.attempt) target += "&attempt=" + std::to_string(*asked.command.attempt);
+  return target + "&limit=" + std::to_string(kLogPage);
+}
+
+void say_what_is_missing(const AskedOutput& asked, const json::object& piece) {
+  if (!flag_at(piece, "truncated") || asked.command.json) return;
+  const std::string why = flag_at(piece, "lost")
+                              ? "it could not be written to the workspace of its site"
+                              : "`hpcbatch show " + asked.task + "` says how much is left out";
+  std::fprintf(stderr, "hpcbatch: not all that task %s wrote was kept: %s\n", asked.task.c_str(),
+               why.c_str());
+}
+
+/// Of a stream that the engine has nothing of, because it goes elsewhere.
+void say_where_it_is(const AskedOutput& asked, const json::object& piece, const char* stream) {
+  const std::string file = text_at(piece, "file");
+  if (file.empty() || asked.command.json) return;
+  const std::string of = std::string(stream) + " of task " + asked.task;
+  std::fprintf(stderr, "hpcbatch: %s\n",
+               file == "/dev/null" ? (of + " is thrown away, as was asked for").c_str()
+                                   : (of + " goes to " + show_text(file, 1000)).c_str());
+}
+
+void print_piece(const AskedOutput& asked, json::object piece, const char* stream, Lines& lines) {
+  if (!asked.command.json) return lines.add(bytes_of(piece));
+  piece["stream"] = stream;
+  if (asked.is_one_of_many) piece["id"] = asked.task;
+  print_json(piece);
+}
+
+/// Of a longer output where its last lines begin; nothing where it has fewer.
+std::optional<std::size_t> begin_of_last(const std::string& text, std::uint32_t lines) {
+  std::size_t at = text.size();
+  if (at > 0 && text.back() == '\n') --at;
+  for (; lines > 0; --lines) {
+    const std::size_t before = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+    if (before == std::string::npos) return std::nullopt;
+    at = before;
+  }
+  return at + 1;
+}
+
+/// More is read from the end until there are lines enough.
+void print_tail(const AskEngine& ask, const AskedOutput& asked, const char* stream, Lines& lines) {
+  for (std::uint64_t bytes = kFirstTail;; bytes *= 8) {
+    json::object piece = ask(target_of(asked, stream) + "&tail=" + std::to_string(bytes));
+    std::string text = bytes_of(piece);
+    const auto begin = begin_of_last(text, *asked.command.tail);
+    const bool is_all = number_at(piece, "offset") == 0 || bytes >= kLogPage;
+    if (!begin && !is_all) continue;
+    text = text.substr(begin.value_or(0));
+    if (text.empty()) say_where_it_is(asked, piece, stream);
+    if (!asked.command.json) {
+      lines.add(text);
+    } else {
+      const double cut = number_at(piece, "next") - static_cast<double>(text.size());
+      if (piece.contains("text")) piece["text"] = text;
+      piece["offset"] =
+          static_cast<std::uint64_t>(piece.contains("text") ? cut : number_at(piece, "offset"));
+      print_piece(asked, std::move(piece), stream, lines);
+    }
+    return;
+  }
+}
+
+void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* stream) {
+  const bool is_error = std::strcmp(stream, "stderr") == 0;
+  // Of failures it is mostly what is looked for, by a pager or grep.
+  const bool is_of_failures = asked.command.failed_only || !asked.command.failure.empty();
+  Lines lines(asked.command.prefix ? asked.task + ": " : std::string(),
+              is_error && asked.command.standard_output && !is_of_failures);
+  if (asked.command.tail) {
+    print_tail(ask, asked, stream, lines);
+    return lines.finish();
+  }
+  std::string offset = "0";
+  for (;;) {
+    const json::object piece = ask(target_of(asked, stream) + "&offset=" + offset);
+    const std::string next = text_at(piece, "next");
+    const bool is_empty = next.empty() || next == offset;
+    const bool is_last = is_empty || flag_at(piece, "end") ||
+                         number_at(piece, "next") - number_at(piece, "offset") < kTail;
+    if (!is_empty || (offset == "0" && asked.command.json))
+      print_piece(asked, piece, stream, lines);
+    if (is_empty && offset == "0") say_where_it_is(asked, piece, stream);
+    if (is_last) {
+      lines.finish();
+      return say_what_is_missing(asked, piece);
+    }
+    offset = next;
+  }
+}
+
+}  // namespace
+
+void write_out(bool is_error, std::string_view bytes) {
+  const int error = write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
+  if (error == 0) return;
+  const std::string text = std::string("cannot write the output: ") + std::strerror(error);
+  throw OutputClosed(text, error == EPIPE);
+}
+
+std::string bytes_of(const json::object& piece) {
+  if (!piece.contains("base64")) return text_at(piece, "text");
+  const auto bytes = decode_base64(text_at(piece, "base64"));
+  if (!bytes) throw CommandError(kExitNoEngine, "the engine sent output that is not base64");
+  return *bytes;
+}
+
+void print_task(const AskEngine& ask, const AskedOutput& asked) {
+  if (asked.command.standard_output) print_stream(ask, asked, "stdout");
+  if (asked.command.standard_error) print_stream(ask, asked, "stderr");
 }
 
 }  // namespace hpcbatch

@@ -2,7 +2,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "documents/text_check.hpp"
+#include "documents/texts.hpp"
 #include "documents/view.hpp"
 
 #include <boost/json/object.hpp>

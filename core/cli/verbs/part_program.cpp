@@ -1,7 +1,12 @@
 #include "cli/verbs/part_program.hpp"
 
+#include "cli/parse/sim_command.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/verbs/installation.hpp"
+#include "cli/verbs/doctor.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -24,6 +29,22 @@ void become_part(const std::string& name, std::vector<std::string> words,
   ::execv(program.c_str(), arguments.data());
   throw CommandError(kExitUsage, "cannot run " + program + ": " + std::strerror(errno) +
                                      "; build or install hpcbatch completely");
+}
+
+// `plugin`: hands over to the program for those who write plugins.
+
+int care_for_plugins(const PluginCommand& command, const Session& session) {
+  const boost::json::object asked{{"verb", command.verb}, {"kind", command.kind},
+                                  {"name", command.name}, {"directory", command.directory},
+                                  {"file", command.file}, {"config", command.config},
+                                  {"json", command.json}};
+  become_part("hpcbatch-plugin", {boost::json::serialize(asked)}, session.interrupt);
+}
+
+// `sim`: hands over to the program that replays traces.
+
+int replay_trace(const SimCommand& command, const Session& session) {
+  become_part("hpcbatch-sim", {boost::json::serialize(to_json(command))}, session.interrupt);
 }
 
 }  // namespace hpcbatch

@@ -1,12 +1,15 @@
-// Programs that are a part of an installation beside `hpcbatch` itself.
+// Verbs that hand over to a program that is a part of an installation beside `hpcbatch` itself:
+// `plugin` and `sim`.
 #pragma once
 
-#include "cli/process/interrupt.hpp"
+#include "cli/process/exit.hpp"
 
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
+
+// Programs that are a part of an installation beside `hpcbatch` itself.
 
 /// Becomes that program, with these words behind its name; it hears signals as we did before.
 /// Throws CommandError (2) where it is not there.

@@ -2,12 +2,11 @@
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
-#include "cli/show/report_page.hpp"
 #include "cli/show/report_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "posix/write_all.hpp"
+#include "posix/files.hpp"
 
 #include <cerrno>
 #include <chrono>

@@ -1,28 +1,33 @@
 #include "cli/verbs/run_many.hpp"
 
-#include "cli/client/cancel_now.hpp"
 #include "cli/client/done_items.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
-#include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/tasks/many.hpp"
 #include "cli/tasks/submission.hpp"
-#include "cli/verbs/joblog.hpp"
-#include "cli/verbs/many_follower.hpp"
-#include "cli/verbs/streamed_task.hpp"
+#include "cli/verbs/log.hpp"
+#include "cli/verbs/run.hpp"
+#include "documents/texts.hpp"
+#include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <set>
+#include <sstream>
 
+#include <fcntl.h>
 #include <signal.h>
-
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -157,6 +162,240 @@ int run_many(const RunCommand& command, const Session& session) {
     throw;
   }
   return follow_to_the_end(follower, session, id);
+}
+
+namespace {
+
+namespace json = boost::json;
+
+/// How long the engine is asked to wait for ends: short where somebody watches.
+constexpr std::chrono::seconds kWatchedFeed{1};
+constexpr std::chrono::seconds kUnwatchedFeed{20};
+constexpr std::chrono::seconds kMarginForEnds{30};
+
+}  // namespace
+
+void ManyFollower::begin(const std::string& client) {
+  feed_ = "/v1/events?client=" + encode_part(client);
+  cursor_ = text_at(engine_.get(feed_ + "&after=now"), "cursor");
+}
+
+void ManyFollower::follow_these(const std::string& id) {
+  id_ = id;
+  const auto all = parse_index_set(text_at(engine_.get("/v1/arrays/" + id_), "indices"));
+  if (!all) throw CommandError(kExitNoEngine, "the engine named no indices of " + id_);
+  open_ = unprinted_ = *all;
+}
+
+IndexSet ManyFollower::in_state(const char* state) {
+  return indices_where([this](const std::string& target) { return engine_.get(target); }, id_,
+                       std::string("state=") + state);
+}
+
+void ManyFollower::take_up_ended() {
+  if (options_.log.failed_only)
+    open_.remove(in_state("done"));
+  else
+    has_ended(in_state("done"));
+  for (const char* state : {"failed", "cancelled"}) has_ended(in_state(state));
+}
+
+IndexSet ManyFollower::leave_out_done() {
+  skipped_ = in_state("done");
+  open_.remove(skipped_);
+  unprinted_.remove(skipped_);
+  return skipped_;
+}
+
+void ManyFollower::has_ended(const IndexSet& indices) {
+  IndexSet news = indices.intersection(open_);
+  // Those ended while we looked at what had ended before.
+  const IndexSet late = indices.intersection(skipped_);
+  skipped_.remove(late);
+  unprinted_.add(late);
+  news.add(late);
+  open_.remove(indices);
+  if (!news.empty()) ended_.push_back(std::move(news));
+}
+
+void ManyFollower::take_ends() {
+  const std::chrono::seconds wait =
+      status_.is_visible() || is_quiet_ ? kWatchedFeed : kUnwatchedFeed;
+  const json::object feed = engine_.get(
+      feed_ + "&after=" + cursor_ + "&wait=" + std::to_string(wait.count()), wait + kMarginForEnds);
+  cursor_ = text_at(feed, "cursor");
+  if (flag_at(feed, "pruned")) return take_up_ended();
+  const json::array* events = array_at(feed, "events");
+  if (events == nullptr) return;
+  for (const json::value& event : *events) {
+    if (!event.is_object()) continue;
+    const auto indices = indices_of(text_at(event.get_object(), "id"), id_);
+    if (!indices) continue;
+    tell_trouble(event.get_object());
+    const bool is_left_out =
+        options_.log.failed_only && text_at(event.get_object(), "failure") == "ok";
+    if (is_left_out)
+      open_.remove(*indices);
+    else
+      has_ended(*indices);
+  }
+}
+
+/// A command that ended with an exit code has said itself why.
+void ManyFollower::tell_trouble(const json::object& event) const {
+  const std::string failure = text_at(event, "failure"), message = text_at(event, "message");
+  if (failure == "ok" || is_quiet_) return;
+  const bool has_said_it = message.empty() || message.starts_with("exit ");
+  if (failure == "tool_failed" && has_said_it && !options_.tells_exits) return;
+  const std::string id = text_at(event, "id");
+  const bool is_one = id.find_first_of("-,") == std::string::npos;
+  std::fprintf(stderr, "hpcbatch: %s %s ended: %s%s\n", is_one ? "task" : "tasks", id.c_str(),
+               failure.c_str(), message.empty() ? "" : (": " + show_lines(message)).c_str());
+}
+
+std::optional<std::uint32_t> ManyFollower::next_to_print() {
+  if (!options_.keep_order) {
+    if (ended_.empty()) return std::nullopt;
+    const std::uint32_t index = ended_.front().ranges().back().first;
+    ended_.front().remove(IndexRange{index, index});
+    if (ended_.front().empty()) ended_.pop_front();
+    return index;
+  }
+  if (unprinted_.empty()) return std::nullopt;
+  const std::uint32_t index = unprinted_.ranges().back().first;
+  if (open_.contains(index)) return std::nullopt;
+  unprinted_.remove(IndexRange{index, index});
+  return index;
+}
+
+void ManyFollower::print_all_that_can_be() {
+  while (const auto index = next_to_print()) {
+    print(*index);
+    show_progress();
+  }
+  std::fflush(stdout);
+}
+
+void ManyFollower::print(std::uint32_t index) {
+  const std::string task = id_ + "." + std::to_string(index);
+  status_.clear();
+  print_task([this](const std::string& target) { return engine_.get(target); },
+             {options_.log, task, true});
+  if (options_.printed) options_.printed(index, engine_.get("/v1/tasks/" + task));
+}
+
+json::object ManyFollower::counts() {
+  return engine_.post("/v1/tasks/wait",
+                      json::serialize(json::object{{"ids", json::array{id_}}, {"timeout", 0}}));
+}
+
+void ManyFollower::show_progress() {
+  if (!status_.is_visible() || is_quiet_ || Clock::now() - shown_ < kWatchedFeed) return;
+  shown_ = Clock::now();
+  view_.progress(counts());
+}
+
+ManyFollower::Why ManyFollower::follow(std::optional<Clock::time_point> until) {
+  if (until) engine_.give_up_at(*until);
+  try {
+    print_all_that_can_be();
+    while (!open_.empty() && (!until || Clock::now() < *until)) {
+      take_ends();
+      print_all_that_can_be();
+      show_progress();
+    }
+    status_.clear();
+    return Why::Ended;
+  } catch (const OutputClosed& closed) {
+    status_.clear();
+    if (!closed.is_pipe()) trouble_ = closed.what();
+    return Why::OutputClosed;
+  } catch (const InterruptedByUser&) {
+    status_.clear();
+    return Why::Interrupted;
+  }
+}
+
+namespace {
+
+constexpr const char* kHeader =
+    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+
+std::string three_digits(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f", seconds);
+  return text;
+}
+
+/// Its seventh column.
+std::string_view exit_value(std::string_view line) {
+  for (int column = 0; column < 6; ++column) line.remove_prefix(line.find('\t') + 1);
+  return line.substr(0, line.find('\t'));
+}
+
+}  // namespace
+
+std::string joblog_line(std::uint64_t number, const boost::json::object& task) {
+  const std::string node = text_at(task, "node");
+  const std::string code = text_at(task, "exit_code");
+  const std::string signal = text_at(task, "signal");
+  std::string line = std::to_string(number) + "\t" + (node.empty() ? "-" : node) + "\t";
+  line += three_digits(number_at(task, "started_at")) + "\t" +
+          three_digits(number_at(task, "run_s")) + "\t0\t0\t";
+  line += (code.empty() ? "-1" : code) + "\t" + (signal.empty() ? "0" : signal) + "\t";
+  for (const char c : command_at(task, "command"))
+    line += c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
+  return line;
+}
+
+Joblog::Joblog(const std::string& file)
+    : file_(file),
+      descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) {
+  if (descriptor_ < 0)
+    throw CommandError(kExitUsage, "cannot write the joblog " + file + ": " + std::strerror(errno));
+}
+
+Joblog::~Joblog() {
+  ::close(descriptor_);
+}
+
+void Joblog::begin() {
+  // A pipe or a device has nothing to forget.
+  if (::ftruncate(descriptor_, 0) != 0 && errno != EINVAL)
+    throw CommandError(kExitUsage,
+                       "cannot write the joblog " + file_ + ": " + std::strerror(errno));
+  write(kHeader);
+}
+
+std::set<std::uint64_t> Joblog::resume() {
+  std::string text;
+  char piece[65536];
+  off_t at = 0;
+  for (ssize_t size = 0; (size = ::pread(descriptor_, piece, sizeof piece, at)) > 0; at += size)
+    text.append(piece, static_cast<std::size_t>(size));
+  if (text.empty()) write(kHeader);
+  // Its last line may have been cut off.
+  if (!text.empty() && text.back() != '\n') write("\n");
+  std::set<std::uint64_t> numbers;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    // What failed then may have ended well since.
+    const bool ended_well =
+        std::count(line.begin(), line.end(), '\t') == 8 && exit_value(line) == "0";
+    if (error == std::errc{} && *end == '\t' && ended_well) numbers.insert(number);
+  }
+  return numbers;
+}
+
+void Joblog::add(std::uint64_t number, const boost::json::object& task) {
+  write(joblog_line(number, task) + "\n");
+}
+
+void Joblog::write(const std::string& text) {
+  if (const int error = write_all(descriptor_, text); error != 0)
+    throw OutputClosed("cannot write the joblog " + file_ + ": " + std::strerror(error), false);
 }
 
 }  // namespace hpcbatch

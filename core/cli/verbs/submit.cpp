@@ -2,19 +2,15 @@
 #include "cli/client/done_items.hpp"
 #include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
-#include "cli/client/submit_safely.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
-#include "cli/tasks/many.hpp"
 #include "cli/tasks/script_command.hpp"
 #include "cli/tasks/submission.hpp"
 #include "cli/tasks/task_file.hpp"
-#include "cli/tasks/task_graph.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "model/choices.hpp"
+#include "model/site.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,9 +1,7 @@
 // `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/show/describe.hpp"
-#include "cli/show/inventory_table.hpp"
-#include "cli/show/submission_table.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"

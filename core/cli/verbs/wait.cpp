@@ -1,12 +1,10 @@
 // `wait`: until tasks have ended, with progress on a terminal.
+#include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
-#include "cli/client/named.hpp"
-#include "cli/client/patient.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/show/wait_view.hpp"
 #include "cli/verbs/verbs.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,4 +1,5 @@
-// Shapes of which pilots are kept, whatever there is for them to do.
+// Shapes of which pilots are kept, and shapes that are made for what tasks choose of their batch
+// jobs.
 #pragma once
 
 #include "engine/sites/site_table.hpp"
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace hpcbatch {
+
+// Shapes of which pilots are kept, whatever there is for them to do.
 
 class Keeps {
  public:
@@ -45,5 +48,30 @@ class Keeps {
 std::map<AllocationId, Time> staying(const SiteTable& table, Time now);
 /// Whether any shape is kept.
 bool keeps_any(const SiteTable& table);
+
+// Shapes that are made from those of the configuration for what tasks choose of their batch jobs.
+
+/// From each of its configuration's shapes one for these choices.  False: some are too many.
+bool make_shapes(SiteState& site, const std::vector<std::string>& choices);
+
+class MadeShapes {
+ public:
+  MadeShapes(std::vector<SiteState>& sites,
+             const std::map<AllocationId, AllocationEntry>& allocations)
+      : sites_(sites), allocations_(allocations) {}
+
+  /// Sees that there are shapes with what such tasks choose.  False: some are too many.
+  bool make_for(const Needs& needs);
+  /// Those stay that one of these or an allocation is for.
+  void keep_for(const std::vector<const Needs*>& needs);
+
+ private:
+  std::vector<SiteState>& sites_;
+  const std::map<AllocationId, AllocationEntry>& allocations_;
+};
+
+/// For each shape of the configuration whether it, or what is made from it for what such tasks
+/// choose, could run a task of such needs.
+std::vector<bool> fits_shapes(const std::vector<SiteState>& sites, const Needs& needs);
 
 }  // namespace hpcbatch

@@ -1,11 +1,11 @@
 // Allocations from the intent to the batch system's answer, and when to ask again.
 #include "engine/sites/site_table.hpp"
 
-#include "engine/sites/made_shapes.hpp"
+#include "engine/sites/keeps.hpp"
 #include "engine/sites/site_forecast.hpp"
 #include "model/check.hpp"
-#include "model/choices.hpp"
 #include "model/quantities.hpp"
+#include "model/site.hpp"
 #include "planted/planted.hpp"
 
 #include <fmt/format.h>

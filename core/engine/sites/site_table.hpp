@@ -7,7 +7,6 @@
 #include "model/event.hpp"
 #include "model/site.hpp"
 #include "model/snapshot.hpp"
-#include "provision/expected_wait.hpp"
 #include "provision/plan.hpp"
 
 #include <map>

@@ -2,11 +2,10 @@
 // between clients, then age.
 #pragma once
 
-#include "engine/trust/node_name.hpp"
+#include "engine/trust/node_trust.hpp"
 #include "model/ids.hpp"
 #include "model/index_set.hpp"
 #include "model/needs.hpp"
-#include "model/time.hpp"
 
 #include <algorithm>
 #include <cstdint>

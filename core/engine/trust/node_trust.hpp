@@ -8,9 +8,9 @@
 // elsewhere and chance is as good as excluded, the node is bad.
 #pragma once
 
-#include "engine/trust/node_name.hpp"
-#include "model/time.hpp"
+#include "model/ids.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,6 +19,15 @@
 #include <unordered_map>
 
 namespace hpcbatch {
+
+// One node of one site, by the name that its pilots give.
+
+struct NodeName {
+  std::string site;
+  std::string node;
+  bool empty() const { return node.empty(); }
+  friend auto operator<=>(const NodeName&, const NodeName&) = default;
+};
 
 /// Tasks that may be expected to end alike: those of one array, or one client's single ones that
 /// ask for the same.

@@ -2,10 +2,13 @@
 // long it then waited.
 #pragma once
 
-#include "foresight/learned/queue_features.hpp"
+#include "foresight/learned/features.hpp"
 #include "hpcbatch/estimator.hpp"
+#include "hpcbatch/queue_history.hpp"
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,5 +38,11 @@ PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds 
 /// Those that came before `now`, with what is known of their waits then; one that is `half_life`
 /// older than another counts half as much.
 TrainingTable known_by(const PastLesson& lesson, Seconds now, Seconds half_life);
+
+// Batch jobs of the past as text: a line each, on its way from the engine to who learns from them.
+
+std::string past_text(const std::vector<PastJob>& jobs);
+/// Throws std::invalid_argument with one sentence where it is not what `past_text` makes.
+std::vector<PastJob> past_jobs(std::string_view text);
 
 }  // namespace hpcbatch::foresight

@@ -5,7 +5,6 @@
 // for five days from the start.
 #pragma once
 
-#include "foresight/ask_ahead.hpp"
 #include "foresight/cluster.hpp"
 #include "foresight/look_ahead.hpp"
 #include "foresight/replay/trace.hpp"

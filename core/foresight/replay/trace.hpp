@@ -1,7 +1,7 @@
 // Jobs that a real cluster has run, as its accounting wrote them down.
 #pragma once
 
-#include "foresight/job.hpp"
+#include "foresight/wait_history.hpp"
 
 #include <istream>
 #include <optional>

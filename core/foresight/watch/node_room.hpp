@@ -2,7 +2,7 @@
 // at once, of everything that it wants, and of no node that is reserved meanwhile.
 #pragma once
 
-#include "foresight/job.hpp"
+#include "foresight/wait_history.hpp"
 
 #include "hpcbatch/room_watcher.hpp"
 

@@ -7,9 +7,8 @@
 // not.
 #pragma once
 
-#include "foresight/job.hpp"
 #include "foresight/look_ahead.hpp"
-#include "foresight/run_times.hpp"
+#include "foresight/wait_history.hpp"
 #include "foresight/watch/node_room.hpp"
 
 #include "hpcbatch/queue_watcher.hpp"

@@ -2,7 +2,7 @@
 // stops at the first block that is bad and says nothing of what lies behind it.
 #pragma once
 
-#include "store/file/checksum.hpp"
+#include "store/file/page_sums.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "pilot/answering/answer_stub.hpp"
 
 #include "pilot/processes/prepare.hpp"
-#include "posix/write_all.hpp"
+#include "posix/files.hpp"
 
 #include <fcntl.h>
 #include <sched.h>

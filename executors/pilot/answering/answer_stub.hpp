@@ -3,8 +3,8 @@
 // request.
 #pragma once
 
-#include "pilot/services/service_request.hpp"
-#include "posix/fd.hpp"
+#include "pilot/services/service_socket.hpp"
+#include "posix/files.hpp"
 
 #include <string>
 #include <string_view>

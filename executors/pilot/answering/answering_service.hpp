@@ -4,11 +4,10 @@
 #pragma once
 
 #include "pilot/answering/answer_stub.hpp"
-#include "pilot/answering/answering_options.hpp"
 #include "pilot/answering/request_dispatcher.hpp"
 #include "pilot/answering/worker_process.hpp"
 #include "pilot/base/loop.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -21,6 +20,17 @@
 #include <vector>
 
 namespace hpcbatch::pilot {
+
+// How a pilot starts the service that answers: its own program, with what the service's definition
+// says as arguments.
+
+struct AnsweringOptions {
+  DispatchTerms terms;
+  std::vector<std::string> command;  ///< of a worker
+};
+
+/// As `hpcbatch-pilot answering ...` gets them, without those two words; none where they are wrong.
+std::optional<AnsweringOptions> read_answering_options(const std::vector<std::string>& arguments);
 
 class AnsweringService {
  public:

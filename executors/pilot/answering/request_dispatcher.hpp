@@ -8,7 +8,7 @@
 // run without one.
 #pragma once
 
-#include "pilot/base/time.hpp"
+#include "pilot/base/clock.hpp"
 
 #include <cstdint>
 #include <deque>

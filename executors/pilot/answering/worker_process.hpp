@@ -1,9 +1,9 @@
 // One worker of a service that answers: a process in a group of its own, and lines to and from it.
 #pragma once
 
+#include "pilot/base/clock.hpp"
 #include "pilot/base/loop.hpp"
-#include "pilot/base/time.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <chrono>
 #include <cstdint>

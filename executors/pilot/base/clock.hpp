@@ -1,12 +1,15 @@
 // The clock of what a pilot does; what it decides is told the time.
 #pragma once
 
-#include "pilot/base/time.hpp"
-
 #include <chrono>
 #include <cstdint>
 
 namespace hpcbatch::pilot {
+
+// Time as the pilot counts it.
+
+using Time = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
 
 inline Time clock_now() {
   return std::chrono::steady_clock::now();

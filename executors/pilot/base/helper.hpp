@@ -2,7 +2,7 @@
 // pilot's loop goes on.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <sys/types.h>
 

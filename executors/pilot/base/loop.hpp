@@ -1,8 +1,8 @@
 // Waits for descriptors: the one place in which the pilot sleeps.
 #pragma once
 
-#include "pilot/base/time.hpp"
-#include "posix/fd.hpp"
+#include "pilot/base/clock.hpp"
+#include "posix/files.hpp"
 
 #include <cstdint>
 #include <functional>

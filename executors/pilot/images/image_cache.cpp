@@ -1,14 +1,11 @@
 #include "pilot/images/image_cache.hpp"
 
-#include "pilot/base/make_folders.hpp"
-#include "pilot/base/remove_tree.hpp"
+#include "pilot/base/files.hpp"
 #include "pilot/images/oci_layout.hpp"
-#include "pilot/processes/run_program.hpp"
-#include "posix/fd.hpp"
-#include "posix/regular_file.hpp"
-#include "posix/replace_file.hpp"
+#include "pilot/processes/spawn.hpp"
+#include "posix/files.hpp"
 #include "posix/trusted_path.hpp"
-#include "wire/key.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "pilot/images/image_tree.hpp"
 
-#include "pilot/base/remove_tree.hpp"
+#include "pilot/base/files.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // its folder: names are walked as the image's own processes would, with the folder as their root.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/link/connect.hpp"
+#include "pilot/link/ways_to_engine.hpp"
 
 #include <poll.h>
 #include <sys/epoll.h>

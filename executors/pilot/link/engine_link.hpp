@@ -10,7 +10,7 @@
 #include "pilot/link/spool_carrier.hpp"
 #include "pilot/link/ways_to_engine.hpp"
 #include "pilot/policy/decide.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"

@@ -2,7 +2,9 @@
 // all takes longer, and they are a way only when nothing else has answered for a while.
 #pragma once
 
-#include "pilot/base/time.hpp"
+#include "hpcbatch/result.hpp"
+#include "pilot/base/clock.hpp"
+#include "posix/files.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <cstddef>
@@ -57,5 +59,14 @@ class WaysToEngine {
   Time alone_since_;
   bool came_by_files_{false};  // when it was not alone last
 };
+
+// Opens a socket to one address, without waiting and without looking up any name.
+
+/// Connected or about to be: the socket is writable when that is settled, and `connection_error`
+/// says how.
+Result<Fd> start_connecting(const wire::Address& address);
+
+/// 0: connected.
+int connection_error(int socket);
 
 }  // namespace hpcbatch::pilot

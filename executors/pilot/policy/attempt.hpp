@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 
+#include <sys/types.h>
+
 namespace hpcbatch::pilot {
 
 struct AttemptId {
@@ -44,6 +46,15 @@ struct AttemptHash {
     value ^= id.epoch + (value >> 32);
     return value;
   }
+};
+
+// What came of starting a process.
+
+struct Spawned {
+  enum class Step { None, Start, ControlGroup, Directory, Program };
+  pid_t pid{-1};  // -1: nothing was started
+  Step failed_at{Step::None};
+  int error{0};  // errno of that
 };
 
 }  // namespace hpcbatch::pilot

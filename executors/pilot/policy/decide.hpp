@@ -10,10 +10,9 @@
 #pragma once
 
 #include "failure/failure.hpp"
-#include "pilot/base/time.hpp"
+#include "pilot/base/clock.hpp"
 #include "pilot/policy/attempt.hpp"
-#include "pilot/policy/idleness.hpp"
-#include "pilot/policy/outbox.hpp"
+#include "pilot/policy/leaving.hpp"
 #include "pilot/policy/room.hpp"
 
 #include <deque>

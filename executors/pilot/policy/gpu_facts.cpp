@@ -1,6 +1,6 @@
 #include "pilot/policy/gpu_facts.hpp"
 
-#include "pilot/policy/json_text.hpp"
+#include "pilot/policy/image_pull.hpp"
 
 #include <algorithm>
 #include <charconv>

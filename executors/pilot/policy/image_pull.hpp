@@ -2,11 +2,14 @@
 // node makes of it, and what it means that this failed.
 #pragma once
 
-#include "pilot/policy/container_choice.hpp"
+#include "pilot/policy/container.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch::pilot {
@@ -44,5 +47,19 @@ struct KeptImage {
 /// What to remove so that the rest fits, what was unused longest first; nothing that somebody may
 /// be using.
 std::vector<std::string> images_to_remove(std::vector<KeptImage> kept, std::uint64_t limit);
+
+// The little of JSON that the descriptions of images need: texts, lists and objects.
+
+struct JsonText {
+  std::string text;  // of a text; a number or a word as it is written
+  std::vector<JsonText> list;
+  std::map<std::string, JsonText> fields;
+
+  /// Empty where there is no such field.
+  const JsonText& at(const std::string& name) const;
+};
+
+/// Nothing where it is no JSON, or goes deeper than any such description.
+std::optional<JsonText> read_json(std::string_view text);
 
 }  // namespace hpcbatch::pilot

@@ -1,7 +1,7 @@
 #include "pilot/policy/verdict.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "wire/result.hpp"
+#include "wire/outbox.hpp"
 
 #include <sys/wait.h>
 #include <algorithm>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "failure/failure.hpp"
-#include "pilot/policy/container_command.hpp"
-#include "pilot/policy/spawned.hpp"
+#include "pilot/policy/attempt.hpp"
+#include "pilot/policy/container.hpp"
 #include "wire/wire.pb.h"
 
 #include <cstdint>

@@ -1,16 +1,26 @@
 #include "pilot/processes/contained.hpp"
 
-#include "pilot/processes/mount_points.hpp"
+#include "pilot/policy/container.hpp"
+#include "pilot/processes/prepare.hpp"
+#include "pilot/processes/spawn.hpp"
+#include "posix/files.hpp"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -215,6 +225,148 @@ std::optional<Refusal> complete_tree(ContainerPlan& plan) {
 
 std::string report_file(const std::string& temporary) {
   return temporary + "/.hpcbatch-inside";
+}
+
+namespace {
+
+constexpr mode_t kFolderMode = 0755;
+constexpr mode_t kFileMode = 0644;
+
+bool make_last(const Fd& folder, const std::string& name, bool is_folder) {
+  struct stat info {};
+  if (::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (is_folder) return ::mkdirat(folder.get(), name.c_str(), kFolderMode) == 0 || errno == EEXIST;
+  const Fd made(::openat(folder.get(), name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+  return made || errno == EEXIST;
+}
+
+}  // namespace
+
+bool make_mount_point(const std::string& image, const std::string& path, bool is_folder) {
+  Fd folder(::open(image.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t at = 0; folder;) {
+    const std::size_t begin = path.find_first_not_of('/', at);
+    if (begin == std::string::npos) return true;
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    const bool is_last = path.find_first_not_of('/', end) == std::string::npos;
+    if (name == "..") {
+      errno = EINVAL;
+      return false;
+    }
+    if (!make_last(folder, name, !is_last || is_folder)) return false;
+    if (is_last) return true;
+    Fd next(::openat(folder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next && (errno == ELOOP || errno == ENOTDIR)) return true;
+    folder = std::move(next);
+    at = end;
+  }
+  return false;
+}
+
+namespace {
+
+constexpr int kCannotReport = 125;
+constexpr int kNotRunnable = 126;
+constexpr int kNotThere = 127;
+constexpr int kShellsSignal = 128;
+constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT};
+
+bool write_report(const Fd& file, const ContainerReport& report) {
+  const std::string text = to_text(report);
+  return ::pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
+/// As execvp.
+[[noreturn]] void become_command(const std::vector<std::string>& paths,
+                                 std::vector<char*>& arguments, int trouble) {
+  int remembered = ENOENT;
+  std::vector<char*> for_shell = plain_script_argv(arguments);
+  for (const std::string& path : paths) {
+    ::execve(path.c_str(), arguments.data(), environ);
+    if (errno == ENOEXEC) become_plain_script(path.c_str(), for_shell.data(), environ);
+    if (errno == EACCES) {
+      remembered = EACCES;
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+      remembered = errno;
+      break;
+    }
+  }
+  [[maybe_unused]] const ssize_t told = ::write(trouble, &remembered, sizeof remembered);
+  ::_exit(kNotThere);
+}
+
+/// The command's process, in a group of its own; or errno, negative, where it cannot be run.
+pid_t start_command(const std::vector<std::string>& command) {
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const std::vector<std::string> paths = candidates(command.front(), std::getenv("PATH"));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return -errno;
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return -errno;
+  if (pid == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    become_command(paths, arguments, writing.get());
+  }
+  ::setpgid(pid, pid);
+  writing.reset();
+  int trouble = 0;
+  if (::read(reading.get(), &trouble, sizeof trouble) != sizeof trouble) return pid;
+  ::waitpid(pid, nullptr, 0);
+  return -trouble;
+}
+
+/// Hands signals on until the command has ended; its status.
+int attend(pid_t command, const sigset_t& signals) {
+  for (;;) {
+    int status = 0;
+    for (pid_t gone = 0; (gone = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (gone == command) return status;
+    }
+    const int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal > 0 && signal != SIGCHLD) ::kill(-command, signal);
+  }
+}
+
+}  // namespace
+
+int run_inside(const std::string& report, const std::vector<std::string>& command) {
+  const RegularFile opened = open_regular(AT_FDCWD, report, O_WRONLY | O_CREAT);
+  const Fd& file = opened.fd;
+  if (!opened || !write_report(file, {ContainerReport::Said::Begun, 0})) {
+    const int error = opened ? errno : opened.error;
+    std::fprintf(stderr, "hpcbatch: cannot write %s in the container: %s\n", report.c_str(),
+                 why_not_regular(error).c_str());
+    return kCannotReport;
+  }
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : kHandedOn) ::sigaddset(&signals, signal);
+  ::sigaddset(&signals, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const pid_t pid = start_command(command);
+  if (pid < 0) {
+    write_report(file, {ContainerReport::Said::CannotRun, -pid});
+    return -pid == ENOENT || -pid == ENOTDIR ? kNotThere : kNotRunnable;
+  }
+  const int status = attend(pid, signals);
+  if (WIFSIGNALED(status)) {
+    write_report(file, {ContainerReport::Said::Signalled, WTERMSIG(status)});
+    return kShellsSignal + WTERMSIG(status);
+  }
+  write_report(file, {ContainerReport::Said::Exited, WEXITSTATUS(status)});
+  return WEXITSTATUS(status);
 }
 
 }  // namespace hpcbatch::pilot

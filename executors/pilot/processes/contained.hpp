@@ -2,15 +2,15 @@
 // shown checked.
 #pragma once
 
-#include "pilot/policy/container_command.hpp"
+#include "pilot/policy/container.hpp"
 #include "pilot/processes/prepare.hpp"
-
-#include <sys/resource.h>
 
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <sys/resource.h>
 
 namespace hpcbatch::pilot {
 
@@ -45,5 +45,19 @@ std::optional<Refusal> complete_tree(ContainerPlan& plan);
 
 /// Where the task's program is reported on.
 std::string report_file(const std::string& temporary);
+
+// Empty files and folders in an image that is a folder, at which something of the node is shown.
+
+/// True where something is at `path` in the image, or is now; a link on the way there is not
+/// followed and left to the runtime.  Else false, with errno set.
+bool make_mount_point(const std::string& image, const std::string& path, bool is_folder);
+
+// Our program in a container: starts the task's command there, hands signals on to it, and reports
+// how it began and ended.  As the first process of the container it does that a first process's
+// duties: a program in its place would be deaf to signals, and codes of the runtime's own would be
+// taken for the program's.
+
+/// What the process is to exit with: as a shell says it of the command.
+int run_inside(const std::string& report, const std::vector<std::string>& command);
 
 }  // namespace hpcbatch::pilot

@@ -1,19 +1,24 @@
 #include "pilot/processes/control_group.hpp"
 
-#include "pilot/base/small_file.hpp"
-#include "wire/key.hpp"
+#include "pilot/base/files.hpp"
+#include "wire/encrypted_link.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <malloc.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -294,6 +299,23 @@ std::unique_ptr<ControlGroup> ControlGroups::make(unsigned slot) {
   if (own_.empty()) return nullptr;
   auto group = std::make_unique<ControlGroup>(own_ + "/slot" + std::to_string(slot), is_v2_);
   return group->is_usable() ? std::move(group) : nullptr;
+}
+
+std::uint64_t OwnMemory::high_water() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+void OwnMemory::keep_small() {
+  if (high_water() <= kept_ + kept_ / 4) return;
+  ::malloc_trim(0);
+  // proc(5), /proc/pid/clear_refs: 5 sets the peak to what is resident now.
+  if (const int file = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC); file >= 0) {
+    (void)!::write(file, "5", 1);
+    ::close(file);
+  }
+  kept_ = std::max(kAsGoodAsNothing, high_water());
 }
 
 }  // namespace hpcbatch::pilot

@@ -1,17 +1,22 @@
 #include "pilot/processes/gpu_watch.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "posix/run_in_time.hpp"
-#include "posix/spawn_program.hpp"
+#include "posix/programs.hpp"
 
-#include <fcntl.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -102,6 +107,125 @@ bool GpuWatch::reaped(pid_t pid) {
   if (pid != pid_) return false;
   log_line("the GPUs are watched no more: their helper has ended");
   stop();
+  pid_ = -1;
+  return true;
+}
+
+}  // namespace hpcbatch::pilot
+
+extern "C" char** environ;
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr std::int64_t kWholeGpu = 10'000;
+constexpr int kStepMs = 20;
+constexpr int kMostSteps = 250;
+// Volta: of those before it clients have no memory and no faults of their own.
+constexpr double kLeastCapability = 7.0;
+
+// It ends when its input does, and says so first to the servers that it has started.
+constexpr const char* kScript =
+    "exec 3<&0; nvidia-cuda-mps-control -f >/dev/null 2>&1 & p=$!; "
+    "(read _ <&3; echo quit -t 5 | nvidia-cuda-mps-control; kill $p) >/dev/null 2>&1 & "
+    "exec 3<&-; wait $p";
+
+bool may_share(const GpuFacts& gpu) {
+  return gpu.trouble.empty() && gpu.uuid.starts_with("GPU-") &&
+         std::strtod(gpu.capability.c_str(), nullptr) >= kLeastCapability;
+}
+
+std::vector<std::string> environment_of(const std::string& folder, const std::string& devices) {
+  std::vector<std::string> lines;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view text(*line);
+    if (!text.starts_with("CUDA_VISIBLE_DEVICES=") && !text.starts_with("CUDA_MPS_"))
+      lines.emplace_back(text);
+  }
+  lines.push_back("CUDA_VISIBLE_DEVICES=" + devices);
+  lines.push_back("CUDA_MPS_PIPE_DIRECTORY=" + folder);
+  lines.push_back("CUDA_MPS_LOG_DIRECTORY=" + folder);
+  return lines;
+}
+
+bool is_there_soon(const std::string& socket) {
+  struct stat info {};
+  for (int step = 0; step < kMostSteps; ++step) {
+    if (::stat(socket.c_str(), &info) == 0) return true;
+    ::poll(nullptr, 0, kStepMs);
+  }
+  return false;
+}
+
+}  // namespace
+
+void GpuSharing::start(const std::string& folder, const std::vector<GpuFacts>& gpus) {
+  std::string devices;
+  for (const GpuFacts& gpu : gpus) {
+    if (may_share(gpu)) devices += (devices.empty() ? "" : ",") + gpu.uuid;
+  }
+  if (devices.empty()) {
+    log_line("GPUs are shared in turns: none is known that can be shared side by side");
+    return;
+  }
+  int life[2];
+  if (::mkdir(folder.c_str(), 0700) != 0 || ::pipe2(life, O_CLOEXEC) != 0) {
+    log_line("GPUs are shared in turns: cannot make " + folder + ": " + std::strerror(errno));
+    return;
+  }
+  const Fd waiting(life[0]);
+  life_ = Fd(life[1]);
+  const std::vector<std::string> environment = environment_of(folder, devices);
+  const int error =
+      spawn_program({"/bin/sh", "-c", kScript},
+                    {.environment = &environment, .input = waiting.get(), .own_group = true}, pid_);
+  if (error == 0) started_(pid_);
+  if (error != 0 || !is_there_soon(folder + "/control")) {
+    log_line("GPUs are shared in turns: nvidia-cuda-mps-control does not answer");
+    life_.reset();
+    pid_ = -1;
+    return;
+  }
+  gpus_ = gpus;
+  folder_ = folder;
+  log_line("GPUs are shared side by side, by nvidia-cuda-mps-control");
+}
+
+void GpuSharing::add_to(std::map<std::string, std::string>& variables,
+                        const std::vector<unsigned>& gpus, std::int64_t part) const {
+  if (!is_on() || gpus.size() != 1 || part <= 0 || part >= kWholeGpu) return;
+  if (gpus.front() >= gpus_.size() || !may_share(gpus_[gpus.front()])) return;
+  const GpuFacts& gpu = gpus_[gpus.front()];
+  // By numbers it would be one of the service's devices, which are not the node's.
+  variables["CUDA_VISIBLE_DEVICES"] = gpu.uuid;
+  variables["CUDA_MPS_PIPE_DIRECTORY"] = folder_;
+  variables["CUDA_MPS_LOG_DIRECTORY"] = folder_;
+  variables["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] =
+      std::to_string(std::max<std::int64_t>(1, 100 * part / kWholeGpu));
+  if (gpu.memory == 0) return;
+  const std::uint64_t mebibytes =
+      (gpu.memory >> 20) * static_cast<std::uint64_t>(part) / static_cast<std::uint64_t>(kWholeGpu);
+  variables["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=" + std::to_string(mebibytes) + "M";
+}
+
+void GpuSharing::stop() {
+  if (!is_on()) return;
+  life_.reset();
+  siginfo_t info{};
+  for (int step = 0; step < kMostSteps && info.si_pid == 0; ++step) {
+    if (step > 0) ::poll(nullptr, 0, kStepMs);
+    // Left unreaped, so that its group is still its own.
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) break;
+  }
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+bool GpuSharing::reaped(pid_t pid) {
+  if (pid_ <= 0 || pid != pid_) return false;
+  log_line("GPUs are shared in turns from now on: nvidia-cuda-mps-control has ended");
+  life_.reset();
   pid_ = -1;
   return true;
 }

@@ -1,6 +1,6 @@
 #include "pilot/processes/prepare.hpp"
 
-#include "pilot/base/make_folders.hpp"
+#include "pilot/base/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 
 #include "failure/failure.hpp"
 #include "pilot/policy/verdict.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/wire.pb.h"
 
 #include <optional>

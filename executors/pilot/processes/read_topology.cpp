@@ -1,6 +1,6 @@
 #include "pilot/processes/read_topology.hpp"
 
-#include "pilot/base/small_file.hpp"
+#include "pilot/base/files.hpp"
 
 #include <algorithm>
 #include <cstdlib>

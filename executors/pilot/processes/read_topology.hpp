@@ -2,7 +2,7 @@
 // admin-guide/cputopology).
 #pragma once
 
-#include "pilot/policy/cpus.hpp"
+#include "pilot/policy/room.hpp"
 
 #include <string>
 #include <vector>

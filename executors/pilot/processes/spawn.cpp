@@ -1,14 +1,24 @@
 #include "pilot/processes/spawn.hpp"
 
-#include "pilot/processes/plain_script.hpp"
+#include "pilot/processes/process_tree.hpp"
+#include "posix/files.hpp"
+#include "posix/programs.hpp"
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cerrno>
-#include <csignal>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -98,6 +108,155 @@ Spawned spawn(const SpawnPlan& plan) {
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return {-1, report.step, report.error};
+}
+
+namespace {
+
+std::string read_short(const std::string& path) {
+  char text[4096];
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const ssize_t size = ::read(fd, text, sizeof text);
+  ::close(fd);
+  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "";
+}
+
+bool has_open(pid_t pid, ino_t pipe) {
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  const std::string wanted = "pipe:[" + std::to_string(pipe) + "]";
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  if (!entries) return false;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    char target[64];
+    const ssize_t size = ::readlinkat(::dirfd(entries.get()), entry->d_name, target, sizeof target);
+    if (size > 0 && std::string_view(target, static_cast<std::size_t>(size)) == wanted) return true;
+  }
+  return false;
+}
+
+/// proc(5): its state and how often it was switched away from; empty where it does not sleep.
+std::string asleep_since(const std::string& folder) {
+  const std::string status = read_short(folder + "status");
+  if (status.find("\nState:\tS") == std::string::npos) return "";
+  const std::size_t switches = status.find("\nvoluntary_ctxt_switches:");
+  return switches == std::string::npos ? "" : status.substr(switches);
+}
+
+/// The kernel's function in which a thread sleeps; "0" where it runs, is about to, or is not told.
+std::string wait_of(const std::string& folder) {
+  const std::string where = read_short(folder + "wchan");
+  return where.empty() ? "0" : where;
+}
+
+/// One that is about to sleep or has just been woken is not so for a millisecond.
+bool sleeps_unnamed(const std::string& folder) {
+  constexpr timespec kLonger{0, 1'000'000};
+  const std::string before = asleep_since(folder);
+  if (before.empty()) return false;
+  ::nanosleep(&kLonger, nullptr);
+  return wait_of(folder) == "0" && asleep_since(folder) == before;
+}
+
+/// pipe_read, anon_pipe_read, do_poll, ep_poll, do_select, io_cqring_wait, splice's wait for a pipe.
+bool waits_for_input(pid_t pid, pid_t thread) {
+  const std::string folder =
+      "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/";
+  const std::string where = wait_of(folder);
+  if (where == "0") return sleeps_unnamed(folder);
+  for (const std::string_view part : {"pipe", "poll", "select", "io_cqring"}) {
+    if (where.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool asks_for_input(pid_t root, ino_t pipe) {
+  for (const pid_t pid : with_descendants({root})) {
+    if (!has_open(pid, pipe)) continue;
+    for (const pid_t thread : threads_of(pid)) {
+      if (waits_for_input(pid, thread)) return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+constexpr std::size_t kMostWords = 4000;
+constexpr int kSecond = 1000;
+
+std::string end_of_what_is_printed(int fd, const std::function<void()>& each_second) {
+  std::string text;
+  char bytes[4096];
+  for (;;) {
+    pollfd wait{fd, POLLIN, 0};
+    if (each_second && ::poll(&wait, 1, kSecond) == 0) {
+      each_second();
+      continue;
+    }
+    const ssize_t count = ::read(fd, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes, static_cast<std::size_t>(count));
+    if (text.size() > kMostWords) text.erase(0, text.size() - kMostWords);
+  }
+}
+
+}  // namespace
+
+std::pair<int, std::string> run_program(const std::vector<std::string>& argv,
+                                        const std::vector<std::string>& environment,
+                                        const std::function<void()>& each_second) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  pid_t pid = -1;
+  const int error = spawn_program(argv,
+                                  {.environment = &environment,
+                                   .output = writing.get(),
+                                   .error = writing.get(),
+                                   .unblocks_signals = false},
+                                  pid);
+  if (error != 0) return {-1, "cannot run " + argv.front() + ": " + std::strerror(error)};
+  writing.reset();
+  std::string text = end_of_what_is_printed(reading.get(), each_second);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, std::move(text)};
+}
+
+namespace {
+
+constexpr std::size_t kLookedAt = 256;
+char program_of_scripts[] = "/bin/sh";
+
+bool is_script(const char* path) {
+  char head[kLookedAt];
+  const int fd = ::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  // It may be executed and not read: then no shell could.
+  if (fd < 0) return false;
+  const ssize_t size = ::read(fd, head, sizeof head);
+  ::close(fd);
+  return size > 0 && std::memchr(head, 0, static_cast<std::size_t>(size)) == nullptr;
+}
+
+}  // namespace
+
+std::vector<char*> plain_script_argv(const std::vector<char*>& argv) {
+  std::vector<char*> words{program_of_scripts, argv.front()};
+  words.insert(words.end(), argv.begin() + 1, argv.end());
+  return words;
+}
+
+void become_plain_script(const char* path, char** shell_argv, char* const* environment) {
+  if (is_script(path)) {
+    shell_argv[1] = const_cast<char*>(path);
+    ::execve(program_of_scripts, shell_argv, environment);
+  }
+  errno = ENOEXEC;
 }
 
 }  // namespace hpcbatch::pilot

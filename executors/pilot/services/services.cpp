@@ -6,7 +6,6 @@
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/spawn.hpp"
-#include "pilot/services/service_request.hpp"
 #include "pilot/services/service_socket.hpp"
 
 #include <fcntl.h>

@@ -8,10 +8,10 @@
 
 #include "pilot/base/loop.hpp"
 #include "pilot/policy/service_supervisor.hpp"
+#include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/surroundings.hpp"
-#include "pilot/processes/task_processes.hpp"
-#include "pilot/services/import_lock.hpp"
-#include "posix/fd.hpp"
+#include "pilot/services/service_socket.hpp"
+#include "posix/files.hpp"
 #include "wire/wire.pb.h"
 
 #include <sys/types.h>

@@ -3,17 +3,47 @@
 // sealed bytes on and keeps nothing.
 #pragma once
 
+#include "hpcbatch/result.hpp"
 #include "pilot/base/loop.hpp"
-#include "pilot/site/relay_listener.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/relay.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hpcbatch::pilot {
+
+// Where a relay listens for pilots, and the file in the workspace that says so.
+
+class RelayListener {
+ public:
+  /// Listens on `address`, in numbers, or where it is empty on each address of this node that other
+  /// nodes may reach: the private ones where there are any, else all but loopback.  The port of the
+  /// relay before is taken again where it is free.
+  static Result<RelayListener> open(const std::string& workspace, const std::string& address);
+
+  RelayListener(RelayListener&&) = default;
+  RelayListener& operator=(RelayListener&&) = delete;
+  /// The file goes, unless it is another relay's by now.
+  ~RelayListener();
+
+  /// As it stands in the file: a line for each address.
+  const std::string& text() const { return text_; }
+  /// Another relay that ended late, or somebody who tidied up, may have removed it.
+  void keep_file() const;
+  const std::vector<Fd>& listeners() const { return listeners_; }
+
+ private:
+  RelayListener(std::string file, std::vector<Fd> listeners, std::string text);
+
+  std::string file_;
+  std::vector<Fd> listeners_;
+  std::string text_;
+};
 
 class Relay {
  public:

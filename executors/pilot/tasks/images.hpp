@@ -2,8 +2,8 @@
 // want it wait.
 #pragma once
 
+#include "pilot/base/clock.hpp"
 #include "pilot/base/helper.hpp"
-#include "pilot/base/time.hpp"
 #include "pilot/images/image_cache.hpp"
 #include "pilot/policy/attempt.hpp"
 

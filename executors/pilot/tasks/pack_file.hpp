@@ -2,7 +2,7 @@
 // the loop.  What cannot be written is kept and tried again for a while; only then is it lost.
 #pragma once
 
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 #include "wire/log_pack.hpp"
 
 #include <chrono>

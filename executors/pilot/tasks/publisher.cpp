@@ -1,8 +1,8 @@
 #include "pilot/tasks/publisher.hpp"
 
-#include "pilot/base/make_folders.hpp"
+#include "pilot/base/files.hpp"
+#include "wire/outbox.hpp"
 #include "wire/outputs.hpp"
-#include "wire/result.hpp"
 
 #include <unistd.h>
 #include <cerrno>

@@ -1,8 +1,8 @@
 // Tasks that have succeeded and whose outputs wait to be published, or are being published.
 #pragma once
 
+#include "pilot/base/files.hpp"
 #include "pilot/base/helper.hpp"
-#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/attempt.hpp"
 
 #include <functional>

@@ -1,20 +1,25 @@
-// The start of a task.  Its end is in runner_end.cpp, what is looked at in between in
-// runner_watch.cpp.
 #include "pilot/tasks/runner.hpp"
-#include "pilot/tasks/metrics.hpp"
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/processes/plain_script.hpp"
+#include "pilot/processes/process_tree.hpp"
+#include "pilot/processes/spawn.hpp"
+#include "pilot/tasks/slot.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace hpcbatch::pilot {
+
+// The start of a task.  Its end is in runner_end.cpp, what is looked at in between in
+// runner.cpp.
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -239,6 +244,214 @@ const Capture* Runner::capture(const AttemptId& id, unsigned stream) const {
   const auto at = running_.find(id);
   if (at == running_.end()) return nullptr;
   return stream == 1 ? &at->second.slot->output : &at->second.slot->error;
+}
+
+// What is looked at while tasks run: their memory, output that waits to be written, processes that
+// are to be gone.
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kMeasure = 250ms;
+// A task that reads at once is to wait for no look, and one that reads later to cost none.
+constexpr Duration kFirstAsk = 2ms;
+// Output is on disk after a second at the latest.
+constexpr unsigned kFlushEach = 4;
+
+}  // namespace
+
+std::optional<Time> Runner::next() const {
+  std::optional<Time> earliest = running_.empty() ? std::nullopt : measure_at_;
+  if (const auto time = services_.next(); time && (!earliest || *time < *earliest)) earliest = time;
+  for (const auto& [id, task] : running_) {
+    for (const auto& at : {task.sweep_at, task.ask_at}) {
+      if (at && (!earliest || *at < *earliest)) earliest = at;
+    }
+  }
+  return earliest;
+}
+
+void Runner::tick(Time now) {
+  services_.tick(now);
+  images_.tick(now);
+  std::vector<AttemptId> due;
+  for (auto& [id, task] : running_) {
+    if (task.ask_at && *task.ask_at <= now) look_for_asking(task, now);
+    if (task.sweep_at && *task.sweep_at <= now) due.push_back(id);
+  }
+  for (const AttemptId& id : due) {
+    if (const auto at = running_.find(id); at != running_.end()) sweep(at->second, now);
+  }
+  if (running_.empty()) {
+    measure_at_.reset();
+    return;
+  }
+  if (!measure_at_ || now < *measure_at_) return;
+  measure_at_ = now + kMeasure;
+  if (++measured_ % kFlushEach == 0) {
+    for (auto& [id, task] : running_) {
+      task.slot->output.flush();
+      task.slot->error.flush();
+    }
+  }
+  for (const MemoryVictim& victim : memory_victims(measure(now), place_.memory_capacity)) {
+    callbacks_.over_memory(victim);
+  }
+}
+
+void Runner::look_for_asking(Running& task, Time now) {
+  if (task.pid > 0 && asks_for_input(task.pid, task.input->pipe())) {
+    task.ask_at.reset();
+    task.input->asked();
+    return;
+  }
+  task.ask_pause = std::clamp(2 * task.ask_pause, kFirstAsk, Duration(kMeasure));
+  task.ask_at = now + task.ask_pause;
+}
+
+void Runner::count_exactly(Running& task) {
+  const Time began = clock_now();
+  std::uint64_t exact = 0;
+  for (const pid_t pid : task.members) exact += proportional_memory(pid);
+  task.tree.counted(task.resident, exact, began, clock_now());
+}
+
+std::uint64_t Runner::used_by(Running& task, Time now) {
+  task.resident = 0;
+  for (const pid_t pid : task.members) {
+    if (const auto facts = facts_of(pid)) task.resident += facts->resident;
+  }
+  // What it has in common with its service is no memory of its own.
+  if (task.resident > task.shared) task.resident -= task.shared;
+  if (task.members.size() < 2) return task.resident;
+  if (task.tree.is_due(task.resident, task.peak, now)) count_exactly(task);
+  return task.tree.estimate(task.resident);
+}
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+std::vector<MemoryUse> Runner::measure(Time now) {
+  const bool any_without_group =
+      std::any_of(running_.begin(), running_.end(),
+                  [](const auto& entry) { return entry.second.group == nullptr; });
+  auto members =
+      any_without_group ? task_processes_.members() : std::map<unsigned, std::vector<pid_t>>{};
+  std::vector<MemoryUse> uses;
+  std::vector<MemoryVictim> killed_by_kernel;
+  std::uint64_t together = 0;
+  for (auto& [id, task] : running_) {
+    std::uint64_t used = 0;
+    if (const ControlGroup* group = task.group) {
+      used = group->memory();
+      // One process of it is gone: the others may wait for it for ever.
+      if (!task.planned && group->memory_kills() > task.kills_before)
+        killed_by_kernel.push_back({id, ""});
+    } else {
+      task.members = std::move(members[task.placement.slot]);
+      used = used_by(task, now);
+    }
+    task.peak = std::max(task.peak, used);
+    together += used;
+    uses.push_back({id, used, task.granted, task.limit, task.told});
+  }
+  // Services are a luxury.
+  together += services_.memory();
+  if (place_.memory_capacity != 0 && together > place_.memory_capacity) services_.end_idle(0);
+  // Before a task is ended for it, it is counted exactly.
+  for (MemoryUse& use : uses) {
+    Running& task = running_.at(use.id);
+    const bool over = (use.limit != 0 && use.used > use.limit) ||
+                      (place_.memory_capacity != 0 && together > place_.memory_capacity);
+    if (task.group != nullptr || !over) continue;
+    if (task.tree.can_decide(now)) count_exactly(task);
+    if (const auto exact = task.tree.exact()) use.used = *exact;
+  }
+  for (const MemoryVictim& victim : killed_by_kernel) callbacks_.over_memory(victim);
+  return uses;
+}
+
+// What tasks do with GPUs: counted for each, and ended where one takes what is others'.
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A driver that has not answered by then will not say more.
+constexpr Duration kAnswersWithin = 3s;
+
+std::uint64_t memory_of(const std::vector<pid_t>& members, const GpuSeen& seen) {
+  std::uint64_t sum = 0;
+  for (const GpuSeen::Process& process : seen.processes) {
+    if (std::find(members.begin(), members.end(), process.pid) != members.end())
+      sum += process.memory;
+  }
+  return sum;
+}
+
+std::string in_mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+}  // namespace
+
+/// A program whose GPU fails fails with it, mostly before anybody else has seen that: whose fault
+/// its end is can be told after another look at its GPUs.
+bool Runner::waits_for_a_look(Running& task, Time now) {
+  if (task.status == 0 || task.stopped_for || task.placement.gpus.empty()) return false;
+  if (!task.look) {
+    if (!callbacks_.look_at_gpus || !callbacks_.look_at_gpus()) return false;
+    task.look = {now + kAnswersWithin, task.placement.gpus, wall_clock_us()};
+  }
+  if (now >= task.look->until) return false;
+  task.sweep_at = task.look->until;
+  return true;
+}
+
+/// Of one in trouble the tasks' ends are told by `stop`.
+void Runner::judge_ends_on(const GpuSeen& seen, Time now) {
+  if (!seen.was_asked || !seen.trouble.empty()) return;
+  for (auto& [id, task] : running_) {
+    if (!task.look || std::erase(task.look->unseen, seen.device) == 0) continue;
+    if (task.look->unseen.empty()) task.sweep_at = task.look->until = now;
+  }
+}
+
+void Runner::gpu_seen(const GpuSeen& seen, Time now) {
+  judge_ends_on(seen, now);
+  // What is counted is counted once a second.
+  if (seen.was_asked) return;
+  std::uint64_t energy = 0;
+  if (seen.energy_mj) {
+    std::uint64_t& before = gpu_energy_[seen.device];
+    if (before != 0 && *seen.energy_mj > before) energy = *seen.energy_mj - before;
+    before = *seen.energy_mj;
+  }
+  std::vector<Running*> here;
+  bool any_without_group = false;
+  for (auto& [id, task] : running_) {
+    const auto& gpus = task.placement.gpus;
+    if (std::find(gpus.begin(), gpus.end(), seen.device) == gpus.end()) continue;
+    if (task.look) continue;
+    here.push_back(&task);
+    any_without_group = any_without_group || task.group == nullptr;
+  }
+  auto members =
+      any_without_group ? task_processes_.members() : std::map<unsigned, std::vector<pid_t>>{};
+  std::vector<MemoryVictim> over;
+  for (Running* task : here) {
+    const std::uint64_t memory = memory_of(
+        task->group != nullptr ? task->group->members() : members[task->placement.slot], seen);
+    task->gpu_use.add(seen, memory, energy, static_cast<unsigned>(here.size()));
+    const std::uint64_t whole =
+        seen.device < place_.gpu_memory.size() ? place_.gpu_memory[seen.device] : 0;
+    const auto share = gpu_memory_share(granted_gpus(task->start), whole);
+    if (share && memory > *share) {
+      over.push_back({task->id, "it had " + in_mebibytes(memory) +
+                                    " of its GPU's memory, and its part of " + in_mebibytes(whole) +
+                                    " is " + in_mebibytes(*share)});
+    }
+  }
+  for (const MemoryVictim& victim : over) callbacks_.over_gpu_memory(victim);
 }
 
 }  // namespace hpcbatch::pilot

@@ -1,27 +1,23 @@
 // Runs tasks: each in its slot, from its start until the last of its processes is gone.
 #pragma once
 
+#include "pilot/base/files.hpp"
 #include "pilot/base/helper.hpp"
-#include "pilot/base/remove_tree.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/policy/gpu_facts.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/contained.hpp"
 #include "pilot/processes/control_group.hpp"
-#include "pilot/processes/gpu_sharing.hpp"
-#include "pilot/processes/own_memory.hpp"
+#include "pilot/processes/gpu_watch.hpp"
 #include "pilot/processes/prepare.hpp"
-#include "pilot/processes/setup_changes.hpp"
+#include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
-#include "pilot/processes/task_processes.hpp"
 #include "pilot/services/services.hpp"
 #include "pilot/tasks/images.hpp"
 #include "pilot/tasks/slot.hpp"
-#include "pilot/tasks/streamed_input.hpp"
-
-#include <sys/resource.h>
+#include "pilot/tasks/streams.hpp"
 
 #include <functional>
 #include <map>
@@ -30,6 +26,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <sys/resource.h>
 
 namespace hpcbatch::pilot {
 

@@ -1,12 +1,12 @@
 // The end of a task: asked for or by itself, until nothing of it is left, and what is said of it.
-#include "pilot/tasks/metrics.hpp"
 #include "pilot/tasks/runner.hpp"
+#include "pilot/tasks/slot.hpp"
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/processes/process_tree.hpp"
+#include "wire/outbox.hpp"
 #include "wire/outputs.hpp"
-#include "wire/result.hpp"
 
 #include <sys/statvfs.h>
 #include <sys/wait.h>

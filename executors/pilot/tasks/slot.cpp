@@ -1,12 +1,14 @@
 #include "pilot/tasks/slot.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "wire/key.hpp"
+#include "posix/files.hpp"
+#include "wire/encrypted_link.hpp"
+
+#include <cerrno>
+#include <cstring>
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <cerrno>
-#include <cstring>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -29,6 +31,33 @@ void Slot::clean_temporary(Removals& removals) {
   }
   const timespec times[2] = {kUntouched, kUntouched};
   ::utimensat(AT_FDCWD, temporary.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+namespace {
+
+constexpr std::size_t kMost = std::size_t{64} << 10;
+constexpr const char* kBlanks = " \t\r\n";
+
+Metrics left_out(const std::string& why) {
+  return {"", "what it wrote to HPCBATCH_METRICS is left out: " + why};
+}
+
+}  // namespace
+
+std::string metrics_file(const std::string& temporary) {
+  return temporary + "/hpcbatch-metrics.json";
+}
+
+Metrics read_metrics(const std::string& temporary) {
+  const std::string path = metrics_file(temporary);
+  const auto [text, facts, error] = read_regular(AT_FDCWD, path, kMost);
+  if (error == ENOENT) return {};
+  if (error == EFBIG) return left_out("it has more than 64 KB");
+  if (error != 0) return left_out(why_not_regular(error));
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string::npos) return {};
+  if (text[begin] != '{') return left_out("it is no JSON object");
+  return {text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin), ""};
 }
 
 }  // namespace hpcbatch::pilot

@@ -2,9 +2,12 @@
 // 10.1145/2939672.2939785): the one place that knows the library.
 #pragma once
 
+#include "hpcbatch/estimator.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,5 +57,13 @@ class Booster {
 
   std::unique_ptr<void, Free> handle_;
 };
+
+// Whether what an estimator is given fits together.
+
+/// One sentence, or nothing.
+std::optional<std::string> fault_of(const TrainingTable& table);
+/// Of a question to a model of these columns.
+std::optional<std::string> fault_of(const FeatureTable& table,
+                                    const std::vector<std::string>& features);
 
 }  // namespace hpcbatch::xgboost

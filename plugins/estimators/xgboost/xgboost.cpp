@@ -3,7 +3,6 @@
 #include "booster.hpp"
 #include "hpcbatch/estimator.hpp"
 #include "hpcbatch/keys.hpp"
-#include "tables.hpp"
 
 #include <algorithm>
 #include <array>

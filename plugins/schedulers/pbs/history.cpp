@@ -1,6 +1,5 @@
 #include "history.hpp"
 
-#include "asked.hpp"
 #include "dialect.hpp"
 #include "records.hpp"
 

@@ -1,13 +1,12 @@
-// What qstat and pbsnodes say of queues and nodes: what they offer, and how much of that one user may
-// have.
+// What a PBS offers: its queues and nodes, and how much of that one user may have.
 #pragma once
 
+#include "dialect.hpp"
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
 #include "records.hpp"
-#include "settings.hpp"
 
 #include <cstdint>
 #include <map>
@@ -16,6 +15,9 @@
 #include <vector>
 
 namespace hpcbatch::pbs {
+
+// What qstat and pbsnodes say of queues and nodes: what they offer, and how much of that one user may
+// have.
 
 struct Node {
   std::string queue;  ///< the only one that may use it; empty: all may

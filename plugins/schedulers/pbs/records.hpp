@@ -45,4 +45,19 @@ std::optional<std::uint64_t> read_size(std::string_view text);
 
 std::optional<long> read_number(std::string_view text);
 
+// What a batch job asked for, as its record has it.
+
+/// More is a slip or an attack, and no batch job.
+inline constexpr long kMostCpusOfAJob = 10'000'000;
+/// Stands for a limit that is none.
+inline constexpr std::chrono::seconds kNoLimit = std::chrono::hours{24 * 365};
+
+/// From 0 to the most; 0 where nothing is told.
+double bounded(std::optional<long> count);
+
+/// In all; at least one.
+double cpus_asked_for(const Record& job);
+
+std::chrono::seconds limit_asked_for(const Record& job);
+
 }  // namespace hpcbatch::pbs

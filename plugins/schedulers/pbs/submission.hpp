@@ -1,8 +1,8 @@
 // What is handed to qsub, the batch script of it with one pilot on each node, and what it answers.
 #pragma once
 
+#include "dialect.hpp"
 #include "hpcbatch/scheduler.hpp"
-#include "settings.hpp"
 
 #include <string>
 #include <variant>

@@ -4,8 +4,7 @@
 #include "jobs.hpp"
 #include "records.hpp"
 #include "watched_jobs.hpp"
-#include "watched_nodes.hpp"
-#include "watched_queues.hpp"
+#include "watched_places.hpp"
 
 #include <algorithm>
 #include <optional>

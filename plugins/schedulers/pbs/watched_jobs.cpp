@@ -1,7 +1,7 @@
 #include "watched_jobs.hpp"
 
-#include "asked.hpp"
 #include "jobs.hpp"
+#include "records.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 

@@ -4,8 +4,7 @@
 #include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/result.hpp"
 #include "records.hpp"
-#include "watched_nodes.hpp"
-#include "watched_queues.hpp"
+#include "watched_places.hpp"
 
 #include <chrono>
 #include <optional>

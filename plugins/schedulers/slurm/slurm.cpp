@@ -3,7 +3,6 @@
 #include "history.hpp"
 #include "listing.hpp"
 #include "queue.hpp"
-#include "room.hpp"
 #include "submission.hpp"
 #include "survey.hpp"
 

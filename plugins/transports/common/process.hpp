@@ -3,7 +3,7 @@
 
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
-#include "posix/fd.hpp"
+#include "posix/files.hpp"
 
 #include <array>
 #include <chrono>

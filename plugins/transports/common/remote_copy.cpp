@@ -4,7 +4,6 @@
 #include "file_scripts.hpp"
 #include "local_file.hpp"
 #include "remote_shell.hpp"
-#include "sum_beside.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "remote_transport.hpp"
 
-#include "environment_key.hpp"
+#include "environment.hpp"
 #include "file_scripts.hpp"
 #include "local_file.hpp"
 #include "remote_copy.hpp"

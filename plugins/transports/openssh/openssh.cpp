@@ -3,10 +3,9 @@
 //
 //   host: cluster                # of ~/.ssh/config, or a name
 //   options: [ProxyJump=gate]    # each as after ssh's -o
-#include "control_socket.hpp"
 #include "program_login.hpp"
 
-#include "../common/environment_key.hpp"
+#include "../common/environment.hpp"
 #include "../common/remote_transport.hpp"
 
 #include "hpcbatch/kept_connection.hpp"

@@ -3,8 +3,7 @@
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
 #include "files.hpp"
 
-#include "../common/batch_variables.hpp"
-#include "../common/environment_key.hpp"
+#include "../common/environment.hpp"
 #include "../common/process.hpp"
 
 #include "hpcbatch/transport.hpp"

@@ -1,11 +1,9 @@
 // A login by libssh, kept and used by every call, and made again after it was lost.
 #pragma once
 
-#include "session.hpp"
-
-#include "../common/back_off.hpp"
 #include "../common/login.hpp"
 #include "../common/process.hpp"
+#include "session.hpp"
 
 #include <list>
 

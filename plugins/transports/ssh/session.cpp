@@ -1,19 +1,27 @@
 #include "session.hpp"
 
-#include "../common/login_errors.hpp"
+#include "../common/login.hpp"
 #include "authentication.hpp"
 #include "hpcbatch/shell_quote.hpp"
-#include "tcp.hpp"
 
 #include <libssh/server.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <string_view>
 #include <vector>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace hpcbatch {
 namespace {
@@ -200,6 +208,166 @@ bool Session::is_alive() {
     (void)ssh_send_keepalive(session_);
   }
   return true;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void set(int socket, int level, int option, int value) {
+  (void)::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+/// Between calls nobody of ours looks after the connection; the kernel does.
+void keep_alive(int socket, std::chrono::seconds every) {
+  const int seconds = static_cast<int>(every.count());
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000 * seconds);
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+/// 0, or why it could not connect.
+int connect_one(const Fd& to, const addrinfo& address, Deadline deadline) {
+  if (::connect(to.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return ETIMEDOUT;
+    pollfd wait{to.get(), POLLOUT, 0};
+    if (::poll(&wait, 1, static_cast<int>(std::min<decltype(left)>(left, 60'000))) <= 0) continue;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(to.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+  }
+}
+
+Error connect_error(const std::string& target, int error) {
+  switch (error) {
+    case ECONNREFUSED:
+      return login_errors::refused(target);
+    case ETIMEDOUT:
+      return login_errors::timed_out(target, "while connecting");
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return login_errors::no_route(target, std::strerror(error));
+    default:
+      return login_errors::other(target, std::strerror(error));
+  }
+}
+
+}  // namespace
+
+Result<Fd> connect_tcp(const std::string& host, int port, const std::string& target,
+                       std::chrono::seconds keep_alive_every, Deadline deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failure != 0) return login_errors::name_not_known(target, ::gai_strerror(failure));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  int left = 0;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) ++left;
+  int error = EHOSTUNREACH;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next, --left) {
+    // One that does not answer must leave time for the others.
+    const auto now = std::chrono::steady_clock::now();
+    const Deadline share = now + (deadline - now) / left;
+    Fd to(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (to.get() < 0) continue;
+    error = connect_one(to, *address, share);
+    if (error != 0) continue;
+    keep_alive(to.get(), keep_alive_every);
+    return to;
+  }
+  return connect_error(target, error);
+}
+
+namespace {
+
+constexpr std::size_t kPumpedPiece = 64u << 10;
+constexpr std::size_t kMostOnTheWay = 256u << 10;
+
+}  // namespace
+
+bool is_closed(ssh_channel channel) {
+  return (ssh_channel_is_eof(channel) != 0 || ssh_channel_is_closed(channel) != 0) &&
+         ssh_channel_poll(channel, 0) <= 0 && ssh_channel_poll(channel, 1) <= 0;
+}
+
+Pump::Pump(Session& session, int near, ssh_channel far, std::string first)
+    : session_(session),
+      near_(near),
+      far_(far),
+      to_near_(std::move(first)),
+      buffer_(kPumpedPiece) {}
+
+void Pump::run() {
+  for (;;) {
+    take_near();
+    if (!give_far()) return;
+    take_far();
+    if (!give_near()) return;
+    if (to_near_.empty() && is_closed(far_)) return;
+    if (!session_.is_alive() || !wait()) return;
+  }
+}
+
+void Pump::take_near() {
+  while (!near_has_ended_ && to_far_.size() < kMostOnTheWay) {
+    const ssize_t n = ::recv(near_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (n > 0) to_far_.append(buffer_.data(), static_cast<std::size_t>(n));
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) near_has_ended_ = true;
+    if (n <= 0) return;
+  }
+}
+
+bool Pump::give_far() {
+  while (!to_far_.empty() && ssh_channel_window_size(far_) > 0) {
+    const int n = ssh_channel_write(
+        far_, to_far_.data(), static_cast<std::uint32_t>(std::min(to_far_.size(), kPumpedPiece)));
+    if (n == SSH_ERROR) return false;
+    if (n <= 0) break;
+    to_far_.erase(0, static_cast<std::size_t>(n));
+  }
+  if (near_has_ended_ && to_far_.empty() && !eof_is_sent_) {
+    ssh_channel_send_eof(far_);
+    eof_is_sent_ = true;
+  }
+  return true;
+}
+
+/// What the near end does not take stays in the channel, whose window then closes.
+void Pump::take_far() {
+  while (to_near_.size() < kMostOnTheWay) {
+    const int n = ssh_channel_read_nonblocking(far_, buffer_.data(),
+                                               static_cast<std::uint32_t>(buffer_.size()), 0);
+    if (n <= 0) return;
+    to_near_.append(buffer_.data(), static_cast<std::size_t>(n));
+  }
+}
+
+bool Pump::give_near() {
+  while (!to_near_.empty()) {
+    const ssize_t n = ::send(near_, to_near_.data(), to_near_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (n <= 0) break;
+    to_near_.erase(0, static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool Pump::wait() {
+  const bool wants_more = to_far_.size() < kMostOnTheWay && !near_has_ended_;
+  const int events = (wants_more ? POLLIN : 0) | (to_near_.empty() ? 0 : POLLOUT);
+  std::array<pollfd, 1> waits{{{near_, static_cast<short>(events), 0}}};
+  session_.wait(std::chrono::steady_clock::now() + std::chrono::seconds(1), waits);
+  // Nobody reads an answer any more, and a far end that takes nothing would be waited for without
+  // end.
+  return !(eof_is_sent_ || near_has_ended_) || (waits[0].revents & POLLHUP) == 0;
 }
 
 }  // namespace hpcbatch

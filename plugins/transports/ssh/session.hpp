@@ -2,6 +2,7 @@
 // waiting, and the waiting is ours.
 #pragma once
 
+#include "../common/process.hpp"
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
 
@@ -77,5 +78,40 @@ class Session {
   std::chrono::steady_clock::time_point heard_at_;
   std::chrono::steady_clock::time_point knocked_at_;
 };
+
+// A TCP connection that is made within a deadline and does not stay when its other end is gone.
+
+/// `target` is what errors call it.  The look-up of the name alone cannot be cut short.
+Result<Fd> connect_tcp(const std::string& host, int port, const std::string& target,
+                       std::chrono::seconds keep_alive, Deadline deadline);
+
+// Moves bytes between a descriptor and a channel, each as fast as the other takes them.
+
+class Pump {
+ public:
+  /// `first` came from the far side before.
+  Pump(Session& session, int near, ssh_channel far, std::string first);
+  /// Until either end is closed or the connection is lost.
+  void run();
+
+ private:
+  void take_near();
+  bool give_far();
+  void take_far();
+  bool give_near();
+  bool wait();
+
+  Session& session_;
+  int near_;
+  ssh_channel far_;
+  std::string to_far_;
+  std::string to_near_;
+  std::vector<char> buffer_;
+  bool near_has_ended_{false};
+  bool eof_is_sent_{false};
+};
+
+/// The far side has ended, and all that it said was taken.
+bool is_closed(ssh_channel channel);
 
 }  // namespace hpcbatch

@@ -1,0 +1,77 @@
+// Tasks, submissions, inventory and waits as lines of a table.
+#pragma once
+
+#include "cli/parse/command.hpp"
+#include "cli/show/table.hpp"
+#include "model/index_set.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <ctime>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+// Tasks as lines of a table, wherever some are listed.
+
+/// Asks the engine for that target.
+using AskEngine = std::function<boost::json::object(const std::string& target)>;
+
+/// Those of a submission that the engine lists where it is asked so: `state=failed`, `printed=1`.
+IndexSet indices_where(const AskEngine& ask, const std::string& submission,
+                       const std::string& question);
+/// `12.3-9` of submission 12; nothing where it is another's.
+std::optional<IndexSet> indices_of(const std::string& id, const std::string& submission);
+
+Table task_table();
+/// `task` is a summary.
+void add_task_row(Table& table, const boost::json::object& task);
+
+/// Makes one line of neighbours that ended alike on different pilots.  Lines come from the highest
+/// index down; those that show an item stay as they are.
+class TaskLines {
+ public:
+  explicit TaskLines(Table& table) : table_(table) {}
+  void add(const boost::json::object& task);
+  /// The last line, too.
+  void finish();
+  std::size_t size() const { return size_; }
+
+ private:
+  Table& table_;
+  boost::json::object last_;  ///< not in the table yet; empty: none
+  std::size_t size_{0};
+};
+
+// Submissions as lines of a table.
+
+/// Of summaries as `GET /v1/arrays` gives them; `now` in seconds since 1970.  Whose they are is a
+/// column where they are not all one's.
+Table submission_table(std::vector<boost::json::object> submissions, double now);
+
+/// How far it is: `#` ended well, `x` failed or cancelled, `>` running, `.` to come; each that
+/// there is has a letter at least.  `counts` by state.
+std::string progress_bar(const boost::json::object& counts, std::size_t letters);
+
+// Sites, allocations, pilots, tools and the results of checks as tables.
+
+/// `sites`, ...: in targets and answers.
+const char* word_of(InventoryCommand::Kind kind);
+Table inventory_table(InventoryCommand::Kind kind, const boost::json::array& things);
+/// Of `{"check", "ok", "text"}`.
+Table check_table(const boost::json::array& checks);
+
+// How long allocations wait, for people.
+
+/// Of what `GET /v1/waits` answers.  `room`: letters on a line.
+std::string waits_text(const boost::json::object& waits, std::time_t now,
+                       std::optional<std::size_t> room);
+/// How good the bounds were.
+std::string waits_score_text(const boost::json::object& waits, std::optional<std::size_t> room);
+
+}  // namespace hpcbatch
