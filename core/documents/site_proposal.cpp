@@ -20,7 +20,7 @@ using entry::duration;
 using entry::link_word;
 using entry::list;
 using entry::plugin;
-using entry::quoted;
+using entry::quoted_scalar;
 using entry::scalar;
 using entry::size;
 
@@ -176,8 +176,8 @@ class Composer {
     if (!site_.trust_group.empty()) line("trust_group", scalar(site_.trust_group));
     path_map();
     if (site_.link != plain.link) line("link", link_word(site_.link));
-    if (!site_.interface.empty()) line("interface", quoted(site_.interface));
-    if (!site_.relay_interface.empty()) line("relay_interface", quoted(site_.relay_interface));
+    if (!site_.interface.empty()) line("interface", quoted_scalar(site_.interface));
+    if (!site_.relay_interface.empty()) line("relay_interface", quoted_scalar(site_.relay_interface));
     if (site_.store_limit != plain.store_limit) line("store", size(site_.store_limit));
     if (site_.keep_for != plain.keep_for) line("keep_for", duration(site_.keep_for));
     if (site_.keep_limit != plain.keep_limit) line("keep_limit", size(site_.keep_limit));

@@ -1,3 +1,4 @@
+#define TOML_ENABLE_FORMATTERS 0
 #include "documents/toml.hpp"
 
 #include "documents/texts.hpp"
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <vector>
-
-#define TOML_ENABLE_FORMATTERS 0
 
 namespace hpcbatch {
 namespace {

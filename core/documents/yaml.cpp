@@ -263,7 +263,7 @@ std::string flow(const Node& node) {
     case Node::Kind::Null:
       return "~";
     case Node::Kind::Scalar:
-      return node.quoted ? quoted(node.text) : scalar(node.text);
+      return node.quoted ? quoted_scalar(node.text) : scalar(node.text);
     case Node::Kind::List:
       for (const Node& item : node.items) {
         separate();
@@ -287,7 +287,7 @@ bool begins_as_indicator(std::string_view text) {
          (text.size() == 1 || text[1] == ' ');
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_scalar(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -311,7 +311,7 @@ std::string scalar(std::string_view text) {
   const bool is_plain = !text.empty() && std::all_of(text.begin(), text.end(), is_fine) &&
                         text.front() != '-' && text.front() != '@' && text.front() != '%' &&
                         text != "null" && text != "Null" && text != "NULL";
-  return is_plain ? std::string(text) : quoted(text);
+  return is_plain ? std::string(text) : quoted_scalar(text);
 }
 
 std::string list(const std::vector<std::string>& texts) {
@@ -443,7 +443,7 @@ class Writer {
                           value.find('\n') == std::string::npos &&
                           !entry::begins_as_indicator(value);
     if (is_plain) return value;
-    return entry::quoted(value);
+    return entry::quoted_scalar(value);
   }
 
   std::string& text_;

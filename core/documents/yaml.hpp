@@ -48,7 +48,7 @@ constexpr std::size_t kLongestKey = 1000;
 /// In a list of one line yaml-cpp takes these for texts; on a line of their own they begin a list, a
 /// key or a value, so that they need quotes there.
 bool begins_as_indicator(std::string_view text);
-std::string quoted(std::string_view text);
+std::string quoted_scalar(std::string_view text);
 /// Plain where that is what YAML reads as this very text, in a list or map of one line too.
 std::string scalar(std::string_view text);
 /// `[a, "b c"]`

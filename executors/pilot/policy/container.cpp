@@ -127,7 +127,7 @@ const Named& named(Runtime runtime) {
                        [runtime](const Named& each) { return each.runtime == runtime; });
 }
 
-const char* in_words(ImageKind kind) {
+const char* kind_in_words(ImageKind kind) {
   switch (kind) {
     case ImageKind::File:
       return "image files";
@@ -166,7 +166,7 @@ bool runs(Runtime runtime, ImageKind kind) {
 
 /// Empty: it can.
 std::string why_not(Runtime runtime, const Image& image, const ContainerWish& wish) {
-  if (!runs(runtime, image.kind)) return std::string("runs no ") + in_words(image.kind);
+  if (!runs(runtime, image.kind)) return std::string("runs no ") + kind_in_words(image.kind);
   if (runtime != Runtime::Charliecloud) return {};
   if (wish.no_network) return "cannot take the network away";
   if (wish.keeps_entrypoint) return "knows no entrypoints";
@@ -255,7 +255,7 @@ struct SaidWord {
   ContainerReport::Said said;
   std::string_view word;
 };
-constexpr std::array<SaidWord, 4> kWords = {{{ContainerReport::Said::Begun, "begun"},
+constexpr std::array<SaidWord, 4> kSaidWords = {{{ContainerReport::Said::Begun, "begun"},
                                              {ContainerReport::Said::CannotRun, "cannot-run"},
                                              {ContainerReport::Said::Exited, "exited"},
                                              {ContainerReport::Said::Signalled, "signalled"}}};
@@ -372,7 +372,7 @@ void add_charliecloud(Words& words, const ContainerPlan& plan) {
 
 std::string to_text(const ContainerReport& report) {
   std::string text;
-  for (const SaidWord& each : kWords) {
+  for (const SaidWord& each : kSaidWords) {
     if (each.said == report.said)
       text = std::string(each.word) + " " + std::to_string(report.value);
   }
@@ -383,7 +383,7 @@ std::string to_text(const ContainerReport& report) {
 ContainerReport container_report(const std::string& text) {
   if (text.size() != kLength) return {};
   const std::size_t blank = text.find(' ');
-  for (const SaidWord& each : kWords) {
+  for (const SaidWord& each : kSaidWords) {
     if (std::string_view(text).substr(0, blank) == each.word)
       return {each.said, std::atoi(text.c_str() + blank)};
   }

@@ -1,11 +1,10 @@
 // Files of this machine that are sent or received.
 #pragma once
 
-#include "hpcbatch/result.hpp"
-#include "hpcbatch/transport.hpp"
 #include "process.hpp"
 
-#include <filesystem>
+#include "hpcbatch/transport.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -57,13 +56,5 @@ class TargetFile {
   std::uint64_t size_;
   std::uint64_t on_its_way_{0};  // to the disk
 };
-
-// What is the same for all files of this machine: how a failure is told, and the folders that a
-// file needs.
-
-/// "cannot WHAT: the system's word"; Rejected where a person must mend it.
-Error local_error(const std::string& what, int error);
-/// With all above it, mode 0700.
-Result<void> make_directories(const std::filesystem::path& directory);
 
 }  // namespace hpcbatch

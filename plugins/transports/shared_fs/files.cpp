@@ -1,6 +1,6 @@
 #include "files.hpp"
 
-#include "../common/local_file.hpp"
+#include "../common/local_paths.hpp"
 #include "../common/process.hpp"
 
 #include <algorithm>
