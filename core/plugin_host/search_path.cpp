@@ -4,11 +4,13 @@
 #include "documents/state_paths.hpp"
 #include "documents/texts.hpp"
 #include "hpcbatch/plugin.hpp"
+#include "posix/files.hpp"
 
 #include <fmt/format.h>
 #include <boost/dll/shared_library.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -95,6 +98,7 @@ namespace {
 // ever unmapped.
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 constexpr unsigned kTrialSeconds = 30;
+constexpr int kRefusedInWords = 86;
 constexpr std::size_t kLongestText = 4096;
 
 /// What the engine will read of it, if it says that it is one of ours.
@@ -109,8 +113,8 @@ void read_descriptor(void* library) {
 }
 
 /// Only while the child of a fork lives: nothing may be allocated or locked before `dlopen`, whose
-/// own locks glibc makes anew there.
-[[noreturn]] void load_and_exit(const char* file) {
+/// own locks glibc makes anew there.  What the loader refuses is told in its words to `words`.
+[[noreturn]] void load_and_exit(const char* file, int words) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   for (const int signal : {SIGBUS, SIGSEGV, SIGABRT, SIGILL, SIGFPE, SIGALRM}) {
@@ -120,31 +124,53 @@ void read_descriptor(void* library) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::alarm(kTrialSeconds);
-  // One that the loader refuses in words may be loaded here, where the words are heard.
-  if (void* library = ::dlopen(file, kMode)) read_descriptor(library);
+  if (void* library = ::dlopen(file, kMode)) {
+    read_descriptor(library);
+  } else if (const char* why = ::dlerror()) {
+    // The pipe takes that much at once; of what is lost the exit code is told.
+    const ssize_t written = ::write(words, why, std::min(std::strlen(why), kLongestText));
+    ::_exit(written > 0 ? kRefusedInWords : 1);
+  }
   ::_exit(0);
 }
 
-/// A file that is cut off or damaged ends the process that loads it: a child first.
-std::optional<std::string> trial(const std::filesystem::path& file) {
-  if (void* loaded = ::dlopen(file.c_str(), kMode | RTLD_NOLOAD)) {
-    ::dlclose(loaded);
-    return std::nullopt;
-  }
-  const pid_t child = ::fork();
-  if (child == 0) load_and_exit(file.c_str());
-  int status = 0;
-  if (child < 0) return fmt::format("no process to try it in: {}", std::strerror(errno));
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return std::nullopt;  // somebody else has taken its status
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
+std::string why_ended(int status) {
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (signal == SIGALRM) return fmt::format("loading it takes over {} s", kTrialSeconds);
   return fmt::format(
       "loading it ends a process {}: its file is cut off or damaged; put it there anew",
       signal != 0 ? fmt::format("by SIG{}", ::sigabbrev_np(signal))
                   : fmt::format("with exit code {}", WEXITSTATUS(status)));
+}
+
+/// A file that is cut off or damaged ends the process that loads it, or the one that loads the next
+/// after it was refused (glibc 2.36: "Inconsistency detected by ld.so"): so a child first, and what
+/// that refuses is not loaded here at all.
+std::optional<std::string> trial(const std::filesystem::path& file) {
+  if (void* loaded = ::dlopen(file.c_str(), kMode | RTLD_NOLOAD)) {
+    ::dlclose(loaded);
+    return std::nullopt;
+  }
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+    return fmt::format("no pipe to hear of a trial: {}", std::strerror(errno));
+  const Fd heard(ends[0]);
+  Fd words(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) load_and_exit(file.c_str(), words.get());
+  words.reset();
+  int status = 0;
+  if (child < 0) return fmt::format("no process to try it in: {}", std::strerror(errno));
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return std::nullopt;  // somebody else has taken its status
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != kRefusedInWords)
+    return status == 0 ? std::nullopt : std::optional(why_ended(status));
+  std::string why(kLongestText, '\0');
+  const ssize_t n = ::read(heard.get(), why.data(), why.size());
+  if (n <= 0) return why_ended(status);  // a code of its own, by chance
+  why.resize(static_cast<std::size_t>(n));
+  return show_text(why, kLongestText);
 }
 
 }  // namespace
