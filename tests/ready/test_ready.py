@@ -57,7 +57,11 @@ def test_the_pages_of_this_checkout_are_good():
             "| `mane` | no key |",
             "docs/configuration.md:1: `mane` is no key of the configuration",
         ),
-        ("core/documents/configuration.cpp", 'find("name") get("shapes")', "docs/configuration.md:1: `shapes` is not documented"),
+        (
+            "core/documents/configuration.cpp",
+            'find("name") get("shapes")',
+            "docs/configuration.md:1: `shapes` is not documented",
+        ),
     ],
 )
 def test_what_is_not_so_any_more_is_found(check, name, added, said):

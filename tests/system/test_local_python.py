@@ -162,10 +162,20 @@ def test_the_same_key_is_the_same_work_and_a_retry_may_need_more(client, tmp_pat
     assert client.submissions()[0]["id"] == work.id
 
 
+def is_away(engine):
+    try:
+        engine.get("/v1/engine")
+    except hpcbatch.EngineAway:
+        return True
+    return False
+
+
 def test_an_engine_that_has_ended_meanwhile_is_started_again(client):
     work = client.submit(["true"])
     work.wait(check=True)
+    gone = hpcbatch.Client(client.program)._engine
     client._engine.post("/v1/engine/stop", {"mode": "leave"})
+    wait_until(lambda: is_away(gone), what="the end of the engine")
     assert client.task(work.id).state == "done"
     assert client.submit(["echo", "again"]).wait(check=True).done == 1
 

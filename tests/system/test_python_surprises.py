@@ -165,7 +165,7 @@ def test_what_is_forked_has_a_connection_of_its_own(home):
             print(double(4).result())
             with multiprocessing.get_context("fork").Pool(4) as pool:
                 print(pool.map(look, range(4)))
-                print(pool.map(call, range(4)))
+                print(pool.map(call, range(4)), flush=True)
             with hpcbatch.Executor(cpus=0.5, memory="200M") as executor:
                 if os.fork() == 0:
                     try:
