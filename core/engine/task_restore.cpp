@@ -174,7 +174,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   const EndedFacts ended(event.ended);
   for (const RevivedArray& revived : event.arrays) {
     ArrayState& array = get(revived.id);
-    if (array.rare) array.rare->open.clear();
+    if (array.waits) array.waits->open.clear();
     attach(array, ended, now);
     const IndexSet ready = unblocked(array, array.tasks.blocked());
     take_out(array, TaskPartition::Blocked, ready);

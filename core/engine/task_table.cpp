@@ -198,7 +198,7 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
       arrays_.end(), id,
       ArrayState{
           .id = id, .terms = terms_.of(facts), .client = client, .tasks = TaskPartition(all)});
-  if (!facts.after.empty()) at->second.make_rare().after = facts.after;
+  if (!facts.after.empty()) at->second.make_waits().after = facts.after;
   if (at->second.needs_files()) with_files_.insert(id);
   if (at->second.terms->max_running != 0) bounded_.insert(id);
   totals_.all += all.size();

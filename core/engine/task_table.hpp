@@ -40,11 +40,14 @@ struct OpenDependency {
 };
 
 struct ArrayState {
-  /// What few arrays have.
-  struct Rare {
+  /// What arrays have that wait for others.
+  struct Waits {
     std::vector<Dependency> after;                ///< as submitted
     std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
-    IndexSet failed;                              ///< where it is given up after so many
+  };
+  /// What few arrays have.
+  struct Rare {
+    IndexSet failed;                     ///< where it is given up after so many
     std::optional<Duration> unread_for;  ///< it was cancelled, because who waited for it is gone
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
@@ -65,6 +68,7 @@ struct ArrayState {
   ClientId client{};
   std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
   TaskPartition tasks;
+  std::unique_ptr<Waits> waits{};
   std::unique_ptr<Rare> rare{};
 
   /// Of tasks that no pilot's end has cut, and whose files were not staged in anywhere.
@@ -80,16 +84,24 @@ struct ArrayState {
   const std::map<std::string, IndexSet>& files_at() const { return seldom().files_at; }
   const std::map<std::string, IndexSet>& files_staging() const { return seldom().files_staging; }
   const std::vector<ClassId>& other_classes() const { return seldom().other_classes; }
-  const std::vector<Dependency>& after() const { return seldom().after; }
-  const std::multimap<ArrayId, OpenDependency>& open() const { return seldom().open; }
+  const std::vector<Dependency>& after() const { return awaited().after; }
+  const std::multimap<ArrayId, OpenDependency>& open() const { return awaited().open; }
   /// How many have failed and may; nothing where that is not too many.
   std::optional<std::string> why_given_up() const;
   Rare& make_rare() {
     if (!rare) rare = std::make_unique<Rare>();
     return *rare;
   }
+  Waits& make_waits() {
+    if (!waits) waits = std::make_unique<Waits>();
+    return *waits;
+  }
 
  private:
+  const Waits& awaited() const {
+    static const Waits kNothing;
+    return waits ? *waits : kNothing;
+  }
   const Rare& seldom() const {
     static const Rare kNothing;
     return rare ? *rare : kNothing;

@@ -43,7 +43,7 @@ IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) 
 void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
   for (const Dependency& dependency : array.after()) {
     if (find(dependency.array)) {
-      array.make_rare().open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
+      array.make_waits().open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
       std::vector<ArrayId>& waiting = dependants_[dependency.array];
       if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
       continue;
@@ -55,7 +55,7 @@ void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
     if (dependency.index) bad = bad.intersection(IndexRange{*dependency.index, *dependency.index});
     IndexSet culprits = bad;
     if (dependency.kind == Dependency::Kind::EachSuccess) {
-      array.make_rare().open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
+      array.make_waits().open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
       bad = bad.intersection(array.tasks.all());
       culprits = bad;
     } else if (!bad.empty()) {
@@ -163,7 +163,7 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
     return false;
   };
   bool any_met = false;
-  auto& all_open = dependant.make_rare().open;
+  auto& all_open = dependant.make_waits().open;
   const auto [first_open, end_open] = all_open.equal_range(ended);
   for (auto at = first_open; at != end_open;) {
     const bool met = is_met(at->second);
@@ -194,7 +194,7 @@ void TaskTable::forget_if_over(ArrayId id) {
     for (const ArrayId dependant : waiting->second) {
       const auto at = arrays_.find(dependant);
       if (at == arrays_.end()) continue;
-      const auto [first, end] = at->second.make_rare().open.equal_range(id);
+      const auto [first, end] = at->second.make_waits().open.equal_range(id);
       for (auto open = first; open != end; ++open) open->second.known_ok = array.tasks.ok();
     }
     dependants_.erase(waiting);

@@ -7,6 +7,7 @@
 #include "hardware/gpu_kind.hpp"
 #include "links/recipe.hpp"
 #include "model/site.hpp"
+#include "model/rare.hpp"
 #include "model/task.hpp"
 
 #include <boost/json/value.hpp>
@@ -48,7 +49,7 @@ struct TaskRequest {
   bool from_zero{false};               ///< `array` is one more than what was asked for
   std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well are left out
   std::vector<std::string> shared;     ///< folders that must be seen where it runs
-  std::optional<TaskService> service;
+  RareOptional<TaskService> service;
   /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key
   /// of a submit.
   std::string outputs_stay_in;
