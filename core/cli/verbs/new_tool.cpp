@@ -64,7 +64,7 @@ resources:
 
 # environment: {MODE: "{mode}", OMP_NUM_THREADS: "1"}
 # container: {image: /images/@.sif, binds: ['/data:/data:ro']}   # the command runs in it
-# In place of a container, what is dear to load stays loaded: service: {kind: answer, command: [python3, '{tool_dir}/worker.py'], memory: 4G}
+# In place of a container, what is dear to load stays loaded: service: {kind: answer, command: [python3, '{tool_dir}/worker.py'], memory: 4G, requests: 100, idle: 10m, env: {NAME: VALUE}}
 # split: {input: text, output: start, cut: a_tool, merge: another}   # for `hpcbatch split --tool @`; cut and merge may be left out
 
 # The program and its arguments, one entry for one argument, no shell between: what a value holds is never
