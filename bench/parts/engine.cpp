@@ -1,84 +1,13 @@
 // The engine alone: what it costs to take, lease and end tasks.
-#include "engine/engine.hpp"
+#include "engine_at_work.hpp"
 
 #include <benchmark/benchmark.h>
-
-#include <chrono>
 
 namespace hpcbatch {
 namespace {
 
-using namespace std::chrono_literals;
-
-/// One site, one pilot of so many cpus, and time that goes on by a millisecond with each event.
-class AtWork {
- public:
-  explicit AtWork(std::int64_t cpus)
-      : engine_({site(cpus)}, Snapshot{.next_array = 1}, no_live_arrays(), 1, now_) {
-    // The first task makes the engine ask for the pilot.
-    submit(1, 1h);
-    for (const Action& action : actions_) {
-      if (const auto* open = std::get_if<OpenAllocation>(&action)) pilot_ = {open->allocation, 0};
-    }
-    on(AllocationAccepted{pilot_.allocation, "1"});
-    PilotRegistered here{.pilot = pilot_, .incarnation = 1, .node = "n"};
-    here.capacity.set(kCpus, Amount::of(cpus));
-    here.time_left = 1h;
-    on(here);
-  }
-
-  void submit(std::uint32_t count, std::optional<Duration> time = std::nullopt) {
-    NewArray array;
-    array.indices = IndexRange{1, count};
-    array.needs.amounts.set(kCpus, Amount::of(1));
-    array.needs.time = time;
-    on(TasksSubmitted{RequestId{1}, "bench", "", 0, {array}, {}});
-  }
-
-  /// Ends everything that is leased, and what is leased for it, until nothing is.
-  std::int64_t run() {
-    std::int64_t ended = 0;
-    while (!leased_.empty()) {
-      const std::vector<AttemptId> round = std::exchange(leased_, {});
-      on(AttemptsStarted{pilot_, round});
-      AttemptsEnded ends{pilot_, {}};
-      for (const AttemptId& attempt : round) {
-        Outcome outcome;
-        outcome.started = now_;
-        outcome.ended = now_;
-        ends.ends.push_back({attempt, outcome, false});
-      }
-      ended += static_cast<std::int64_t>(round.size());
-      on(ends);
-    }
-    return ended;
-  }
-
- private:
-  static Site site(std::int64_t cpus) {
-    Shape shape{.name = "all", .walltime = 12h};
-    shape.capacity.set(kCpus, Amount::of(cpus));
-    return {.name = "here", .scheduler = "local", .transport = "shared_fs", .shapes = {shape}};
-  }
-  void on(const Event& event) {
-    now_ += 1ms;
-    actions_ = engine_.on(event, now_);
-    for (const Action& action : actions_) {
-      if (const auto* sent = std::get_if<SendLeases>(&action)) {
-        for (const auto& lease : sent->leases) leased_.push_back(lease.attempt);
-      }
-    }
-  }
-
-  Time now_{from_microseconds(1'700'000'000'000'000)};
-  Engine engine_;
-  Actions actions_;
-  PilotId pilot_;
-  std::vector<AttemptId> leased_;
-};
-
 void engine_takes_and_runs_an_array(benchmark::State& state) {
-  AtWork world(state.range(1));
+  EngineAtWork world(state.range(1));
   world.run();
   std::int64_t tasks = 0;
   for (auto _ : state) {
@@ -91,7 +20,7 @@ BENCHMARK(engine_takes_and_runs_an_array)->ArgsProduct({{1'000, 100'000}, {2, 64
 
 void engine_takes_separate_tasks(benchmark::State& state) {
   for (auto _ : state) {
-    AtWork world(1);
+    EngineAtWork world(1);
     for (std::int64_t i = 0; i < state.range(0); ++i) world.submit(1);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));

@@ -1,75 +1,20 @@
-// The store on the disk of $HPCBATCH_BENCH_DIR, else of /tmp: what a task costs there, and one
-// commit.
-#include "store/store.hpp"
+// The store: what a task costs there, and one commit.
+#include "kept_store.hpp"
 
 #include <benchmark/benchmark.h>
-
-#include <cstdlib>
-#include <filesystem>
 
 namespace hpcbatch {
 namespace {
 
-class Kept {
- public:
-  Kept() {
-    const char* place = std::getenv("HPCBATCH_BENCH_DIR");
-    folder_ = std::string(place ? place : "/tmp") + "/hbb-store-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
-    auto opened = store::Store::open(folder_ + "/store.db");
-    if (!opened) std::abort();
-    store_ = std::move(*opened);
-    store_->begin();
-  }
-  ~Kept() {
-    store_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  void commit(const std::vector<store::Write>& writes, bool durable) {
-    if (!store_->commit(writes, durable)) std::abort();
-  }
-
-  store::Store& store() { return *store_; }
-  /// Of the database, when its log has been moved into it.
-  std::uint64_t bytes() {
-    store_.reset();
-    const auto size = std::filesystem::file_size(folder_ + "/store.db");
-    auto opened = store::Store::open(folder_ + "/store.db");
-    if (!opened) std::abort();
-    store_ = std::move(*opened);
-    begin_learning();
-    return size;
-  }
-  void begin_learning() {
-    store_->records().begin_learning(
-        [](const store::ArrayRow& array) { return "kind " + std::to_string(array.id.value); },
-        [] { return from_microseconds(1'700'000'000'000'000) + std::chrono::hours(1); });
-  }
-
- private:
-  std::string folder_;
-  std::unique_ptr<store::Store> store_;
-};
-
-store::Write array_of(std::uint64_t id, std::uint32_t count) {
-  NewArray array;
-  array.indices = IndexRange{1, count};
-  array.needs.amounts.set(kCpus, Amount::of(1));
-  store::Recipe recipe;
-  recipe.bytes = std::string(300, 'x');
-  return {SaveArrays{RequestId{1}, "bench", "", 0, Time{}, ArrayId{id}, {array}}, {recipe}};
-}
-
 void store_one_durable_commit(benchmark::State& state) {
-  Kept kept;
+  KeptStore kept;
   std::uint64_t id = 0;
   for (auto _ : state) kept.commit({array_of(++id, 1)}, true);
 }
 BENCHMARK(store_one_durable_commit)->UseRealTime();
 
 void store_separate_tasks(benchmark::State& state) {
-  Kept kept;
+  KeptStore kept;
   std::uint64_t id = 0;
   for (auto _ : state) {
     state.PauseTiming();
@@ -84,24 +29,16 @@ BENCHMARK(store_separate_tasks)->Arg(10'000);
 
 /// Leases in one commit, results in the next, as when an array runs.
 void store_leases_and_results(benchmark::State& state) {
-  Kept kept;
+  KeptStore kept;
   kept.commit({array_of(1, 1'000'000'000)}, true);
-  const PilotId pilot{AllocationId{"Hb1a2b3c"}, 0};
-  std::uint32_t index = 0;
+  std::uint32_t next = 1;
+  const auto count = static_cast<std::uint32_t>(state.range(0));
   for (auto _ : state) {
     state.PauseTiming();
-    SaveLeases leases{pilot, {}};
-    std::vector<store::Write> results;
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      const AttemptId attempt{{ArrayId{1}, ++index}, 1, (std::uint64_t{1} << 40) + index};
-      leases.attempts.push_back(attempt);
-      Outcome outcome;
-      outcome.started = outcome.ended = from_microseconds(1'700'000'000'000'000 + index);
-      results.push_back({SaveResult{attempt, pilot, "node1", outcome}, {}});
-    }
+    LeasesAndResults work(next, count);
+    next += count;
     state.ResumeTiming();
-    kept.commit({{std::move(leases), {}}}, false);
-    kept.commit(results, true);
+    work.commit(kept);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
@@ -116,7 +53,7 @@ void store_learn_a_million(benchmark::State& state) {
   const Time begin = from_microseconds(1'700'000'000'000'000);
   for (auto _ : state) {
     state.PauseTiming();
-    Kept kept;
+    KeptStore kept;
     kept.begin_learning();
     const std::uint64_t each = kResults / kinds;
     for (std::uint64_t id = 1; id <= kinds; ++id) {
