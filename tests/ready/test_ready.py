@@ -9,6 +9,7 @@ HERE = pathlib.Path(__file__).parent
 GOOD = {
     "README.md": "# Us\n\n## First steps\n\nSee [the pages](docs/configuration.md#a-site).\n\n    hpcbatch submit --cpus 2 -- sort --key 1\n",
     "docs/configuration.md": "## A site\n\n| `name` | its name |\n\n`core/cli/parse.cpp` parses; [up](../README.md#first-steps).\n",
+    "docs/parts.md": "`cli/parse` parses.\n",
     "core/cli/parse.cpp": 'verb("submit"); option("--cpus");\n',
     "core/documents/configuration.cpp": 'find("name")\n',
 }
@@ -52,6 +53,7 @@ def test_the_pages_of_this_checkout_are_good():
         ("README.md", "`core/cli/none.cpp`", "README.md:8: core/cli/none.cpp is not there"),
         ("README.md", "`hpcbatch sumbit`", "README.md:8: hpcbatch has no verb sumbit"),
         ("README.md", "    hpcbatch submit --cpu 3", "README.md:8: hpcbatch submit has no option --cpu"),
+        ("docs/parts.md", "`cli/none`", "docs/parts.md:2: no room and no source is called cli/none"),
         (
             "docs/configuration.md",
             "| `mane` | no key |",
