@@ -42,11 +42,11 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   const store::ArrayRow& array = *facts.array;
   object["client"] = array.client;
   const wire::Start start = start_from_bytes(array.recipe);
-  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
-  if (task.index != 0) object["index"] = index;
+  const PlaceValues values = place_values(start, task);
+  if (task.index != 0) object["index"] = *values.index;
+  if (values.number) object["batch_number"] = *values.number;
   if (!array.name.empty())
-    object["name"] =
-        task.index != 0 ? with_places(array.name, task, facts.item, index) : array.name;
+    object["name"] = task.index != 0 ? with_places(array.name, values, facts.item) : array.name;
   if (!array.tool.empty()) object["tool"] = array.tool;
   json::array command;
   for (const std::string& argument : start.argv()) {
@@ -395,7 +395,7 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   if (is_one) line["index"] = index;
   if (item) put_item_and_columns(line, *item);
   if (!row.name.empty())
-    line["name"] = is_one ? with_places(row.name, task, item, index) : row.name;
+    line["name"] = is_one ? with_places(row.name, {task, index}, item) : row.name;
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.

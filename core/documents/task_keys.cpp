@@ -24,6 +24,9 @@ constexpr std::array kKeys{
     TaskKey{"after_any", Type::Text, "[prepare]", "start when these have ended"},
     TaskKey{"after_each", Type::Text, "[fit]", "pair equal indices of two arrays"},
     TaskKey{"array", Type::Text, "1-100%20", "one task for each index; at most 20 at once"},
+    TaskKey{"numbered", Type::Boolean, "false",
+            "each task has a number as a batch job has: {number} in paths, "
+            "$HPCBATCH_BATCH_NUMBER"},
     TaskKey{"items", Type::Text, "[a.wav, b.wav]",
             "one task for each: {} in the command, {1} {2} where they are lists, {NAME} where they "
             "are maps"},

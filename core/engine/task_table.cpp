@@ -1,5 +1,6 @@
 #include "engine/task_table.hpp"
 
+#include "model/batch_number.hpp"
 #include "model/check.hpp"
 #include "model/quantities.hpp"
 #include "planted/planted.hpp"
@@ -177,7 +178,8 @@ std::optional<std::string> TaskTable::submit(TasksSubmitted&& event, Time now) {
       if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
         dependency.array = save.id_of(sibling - 1);
     }
-    make(ArrayId{next_array_++}, client, array, array.indices);
+    make(ArrayId{next_array_}, client, array, array.indices);
+    next_array_ += ids_taken(array.numbered, array.indices);
     held.push_back(array.held);
   }
   auto at = arrays_.find(save.first);

@@ -1,5 +1,6 @@
 #include "links/recipe.hpp"
 
+#include "model/batch_number.hpp"
 #include "model/item.hpp"
 #include "store/store.hpp"
 #include "wire/wire.pb.h"
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -21,13 +23,31 @@ void put(const std::map<std::string, std::string>& variables, Variables* out) {
 }
 
 /// For programs that look there.
-void put_item(wire::Start& start, const std::string& item) {
+void put_variable(wire::Start& start, const char* name, const std::string& value) {
   wire::Variable* variable = start.add_variables();
-  variable->set_name("HPCBATCH_ITEM");
-  variable->set_value(item);
+  variable->set_name(name);
+  variable->set_value(value);
 }
 
 }  // namespace
+
+void set_numbered(wire::Start& start, const IndexSet& indices) {
+  for (const IndexSteps& some : steps_of(indices)) {
+    start.add_numbered(some.first);
+    start.add_numbered(some.last);
+    start.add_numbered(some.step);
+  }
+}
+
+PlaceValues place_values(const wire::Start& start, TaskId task) {
+  PlaceValues values{task, task.index - (start.from_zero() ? 1 : 0), {}};
+  std::vector<IndexSteps> all;
+  for (int i = 0; i + 2 < start.numbered_size(); i += 3)
+    all.push_back({start.numbered(i), start.numbered(i + 1), std::max(1U, start.numbered(i + 2))});
+  if (const auto position = position_of(all, task.index))
+    values.number = batch_number(task.array, *position);
+  return values;
+}
 
 void add_variables(wire::Start& start, const std::map<std::string, std::string>& variables) {
   put(variables, start.mutable_variables());
@@ -110,9 +130,10 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   if (filled == Filled::Nothing) return;
   std::optional<Item> own;
   if (filled != Filled::Paths) own = item_of(filled, item());
-  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
+  const PlaceValues values = place_values(start, task);
+  if (values.number) put_variable(start, "HPCBATCH_BATCH_NUMBER", std::to_string(*values.number));
   const auto put_into = [&](std::string& path) {
-    if (path.find('{') != std::string::npos) path = with_places(path, task, own, index);
+    if (path.find('{') != std::string::npos) path = with_places(path, values, own);
   };
   put_into(*start.mutable_standard_output());
   put_into(*start.mutable_standard_error());
@@ -123,7 +144,7 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
   for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());
   if (!own) return;
-  put_item(start, own->text());
+  put_variable(start, "HPCBATCH_ITEM", own->text());
   for (std::string& argument : *start.mutable_argv())
     argument = with_item(argument, *own, task.index);
 }

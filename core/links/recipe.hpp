@@ -43,6 +43,8 @@ wire::Start start_from_bytes(const std::string& bytes);
 bool needs_items(const std::string& bytes);
 Item item_of(Filled filled, const std::string& stored);
 Item item_of(const std::string& bytes, const std::string& stored);
+/// What stands for a task in its paths.
+PlaceValues place_values(const wire::Start& start, TaskId task);
 /// Puts in what stands for one task; of one that is alone only its id, into where its output goes.
 /// The item is asked for where there is one.
 void fill(wire::Start& start, Filled filled, TaskId task, const std::function<std::string()>& item);
@@ -51,6 +53,8 @@ void fill(wire::Start& start, Filled filled, TaskId task, const std::function<st
 void add_variables(wire::Start& start, const std::map<std::string, std::string>& variables);
 void add_output(wire::Start& start, const std::string& name, const std::string& staged,
                 const std::string& destination, bool optional);
+/// Each of its tasks, which have these indices, has a number as a batch job has.
+void set_numbered(wire::Start& start, const IndexSet& indices);
 void set_service(wire::Start& start, const TaskService& service);
 void set_container(wire::Start& start, const std::string& image, const ContainerTerms& terms);
 /// One sentence where a task of it, or its environment, is larger than a pilot can be sent.

@@ -1,6 +1,7 @@
 #include "model/item.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
+#include "model/batch_number.hpp"
 #include "programs/program_words.hpp"
 
 #include <algorithm>
@@ -116,7 +117,19 @@ struct Place {
   std::string_view name;
   const Part* part{nullptr};  ///< null: `{#}`
   char form{kPlainPlace};
+  std::size_t width{0};  ///< of a number, in digits at least
 };
+
+/// Takes `:4` from the end of a sign.
+std::size_t take_width(std::string_view& sign) {
+  if (sign.size() < 2 || sign.size() > 3 || sign.front() != ':') return 0;
+  std::size_t width = 0;
+  const char* end = sign.data() + sign.size();
+  const auto [stop, error] = std::from_chars(sign.data() + 1, end, width);
+  if (error != std::errc{} || stop != end) return 0;
+  sign = {};
+  return width;
+}
 
 std::optional<Place> place_at(std::string_view text) {
   if (text.starts_with("{#}")) return Place{text.substr(0, 3), {}, nullptr};
@@ -129,10 +142,11 @@ std::optional<Place> place_at(std::string_view text) {
   if (length == std::string_view::npos) return std::nullopt;
   sign = sign.substr(0, length);
   const char form = take_form(sign);
+  const std::size_t width = take_width(sign);
   const auto part =
       std::find_if(kParts.begin(), kParts.end(), [&](const Part& one) { return one.sign == sign; });
   if (part == kParts.end()) return std::nullopt;
-  return Place{text.substr(0, size + length + 1), text.substr(1, size - 1), &*part, form};
+  return Place{text.substr(0, size + length + 1), text.substr(1, size - 1), &*part, form, width};
 }
 
 bool stands_alone(const Place& place, std::string_view name) {
@@ -141,17 +155,22 @@ bool stands_alone(const Place& place, std::string_view name) {
 
 /// The text that a part of is asked for; null: it is none of the item's.
 const std::string* asked_of(const Place& place, const Item& item) {
-  if (place.part == nullptr) return nullptr;
+  // Only numbers have a width.
+  if (place.part == nullptr || place.width != 0) return nullptr;
   return place.name.empty() ? &item.text() : item.column(place.name);
 }
 
-bool is_index(const Place& place, const Item& item) {
-  if (place.part == nullptr) return true;
-  return stands_alone(place, "index") && item.column("index") == nullptr;
+bool is_own(const Place& place, std::string_view name, const Item& item) {
+  return stands_alone(place, name) && item.column(name) == nullptr;
 }
 
+bool is_index(const Place& place, const Item& item) {
+  return place.part == nullptr || is_own(place, "index", item);
+}
+
+/// Only an engine that has taken the task knows it, and it is another for each.
 bool is_id(const Place& place, const Item& item) {
-  return stands_alone(place, "id") && item.column("id") == nullptr;
+  return is_own(place, "id", item) || is_own(place, "number", item);
 }
 
 /// What stands between is handed over as it is, and each place; it says whether it has replaced
@@ -321,17 +340,33 @@ bool has_id(std::string_view path, const Item& item) {
   return !find_place(path, [&](const Place& place) { return is_id(place, item); }).empty();
 }
 
-std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item,
-                        std::optional<std::uint32_t> index) {
-  const std::string number = std::to_string(index.value_or(task.index));
-  const Item own = item ? *item : Item(number);
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.insert(0, width - text.size(), '0');
+  return text;
+}
+
+/// What stands for it of the task itself; none: that is the item's, or nothing.
+std::optional<std::string> own_text(const Place& place, const PlaceValues& values,
+                                    const Item& item) {
+  if (is_index(place, item)) return std::to_string(values.index.value_or(values.task.index));
+  if (is_own(place, "id", item)) return to_string(values.task);
+  if (!values.number) return std::nullopt;
+  if (is_own(place, "number", item)) return std::to_string(*values.number);
+  if (!is_own(place, "array_number", item)) return std::nullopt;
+  return std::to_string(batch_number(values.task.array).value_or(*values.number));
+}
+
+}  // namespace
+
+std::string with_places(std::string_view path, const PlaceValues& values,
+                        const std::optional<Item>& item) {
+  const Item own = item ? *item : Item(std::to_string(values.index.value_or(values.task.index)));
   return filled(path, [&](const Place& place, std::string& out) {
-    if (is_index(place, own))
-      out += number;
-    else if (is_id(place, own))
-      out += to_string(task);
-    else
-      return put_item_in(place, own, out);
+    const auto text = own_text(place, values, own);
+    if (!text) return put_item_in(place, own, out);
+    out += padded(*text, place.width);
     return true;
   });
 }

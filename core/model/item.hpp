@@ -86,9 +86,16 @@ bool has_place(std::string_view path, const Item& item = {});
 bool has_index(std::string_view path, const Item& item = {});
 /// Only an engine that has taken the task knows it.
 bool has_id(std::string_view path, const Item& item = {});
-/// All of them replaced; what an item has of them itself stays.  `index`, where it is another than in
-/// the task's id.
-std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item,
-                        std::optional<std::uint32_t> index = {});
+/// What of a task stands for places, beside its item.
+struct PlaceValues {
+  TaskId task;
+  std::optional<std::uint32_t> index{};   ///< where it is another than in the task's id
+  std::optional<std::uint32_t> number{};  ///< of one that is numbered (batch_number.hpp)
+};
+/// All of them replaced; what an item has of them itself stays.  `{number}` and `{array_number}` are
+/// only where the task has one.  `{index:4}` has four digits at least, and so have `{id:4}` and the
+/// numbers.
+std::string with_places(std::string_view path, const PlaceValues& values,
+                        const std::optional<Item>& item);
 
 }  // namespace hpcbatch

@@ -52,6 +52,8 @@ struct NewArray {
   bool gives_up_running{false};  ///< and what runs is ended
   bool held{false};
   bool streams_input{false};  ///< its input cannot be had twice: never retried
+  /// Each of its tasks has a number as a batch job has (batch_number.hpp); alone in its submission.
+  bool numbered{false};
   std::vector<Dependency> after;
   std::optional<TaskId> within{};  ///< the task whose command submitted it
 };

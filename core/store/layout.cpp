@@ -70,6 +70,7 @@ ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 //   the leases with epochs up to `leased`.
 // allocation_terms: what allocations that have not ended were asked for.
 // submitted_within: the task whose command submitted an array.
+// numbered: how many ids an array has taken, where that is more than one.
 // metrics: what tasks say of themselves, of the attempt that said it.
 constexpr const char* kPassedOver = R"(
 CREATE TABLE IF NOT EXISTS readers(array INTEGER PRIMARY KEY, reader BLOB, lease INTEGER);
@@ -77,6 +78,7 @@ CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INT
   PRIMARY KEY(array, until, leased)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS allocation_terms(name TEXT PRIMARY KEY, terms BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS submitted_within(array INTEGER PRIMARY KEY, task INTEGER, item INTEGER);
+CREATE TABLE IF NOT EXISTS numbered(array INTEGER PRIMARY KEY, ids INTEGER);
 CREATE TABLE IF NOT EXISTS metrics(array,item,epoch,ended,json,PRIMARY KEY(array,item))WITHOUT ROWID;
 )";
 
@@ -130,6 +132,17 @@ void add_indexes(sqlite::Connection& db) {
 std::string meta_of(sqlite::Connection& db, const char* key) {
   sqlite::Statement row = db.query("SELECT value FROM meta WHERE key=?");
   return row.bind(key).step() ? row.text(0) : "";
+}
+
+std::uint64_t last_id_of(sqlite::Connection& db, std::uint64_t array) {
+  sqlite::Statement row = db.query("SELECT ids FROM numbered WHERE array=?");
+  return row.bind(array).step() ? array + static_cast<std::uint64_t>(row.number(0)) - 1 : array;
+}
+
+std::uint64_t highest_id(sqlite::Connection& db) {
+  sqlite::Statement row = db.query("SELECT max(id) FROM arrays");
+  if (!row.step()) return 0;
+  return last_id_of(db, static_cast<std::uint64_t>(row.number(0)));
 }
 
 }  // namespace hpcbatch::store

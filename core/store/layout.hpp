@@ -3,6 +3,7 @@
 
 #include "store/file/sqlite.hpp"
 
+#include <cstdint>
 #include <string>
 
 /// Of the table of arrays, as read_array takes them.
@@ -22,6 +23,10 @@ void take_over(sqlite::Connection& db);
 void add_indexes(sqlite::Connection& db);
 /// Of the table `meta`; empty where there is none of that key.
 std::string meta_of(sqlite::Connection& db, const char* key);
+/// The highest id that an array has taken: its own, but for one that is numbered.
+std::uint64_t last_id_of(sqlite::Connection& db, std::uint64_t array);
+/// Of all arrays that are there; 0: there are none.
+std::uint64_t highest_id(sqlite::Connection& db);
 
 }  // namespace hpcbatch::store
 

@@ -1,6 +1,7 @@
 // Opens the store's file: what is damaged is refused as it lies there, what is old is taken over.
 #include "store/file/mark.hpp"
 #include "store/file/page_sums.hpp"
+#include "store/layout.hpp"
 #include "store/store.hpp"
 
 #include <fmt/format.h>
@@ -209,11 +210,9 @@ void Store::look_for_damage() {
 
 void Store::compare_with_mark(bool copy) {
   const std::uint64_t starts = std::stoull(meta("starts"));
-  sqlite::Statement row = db_.query("SELECT max(id) FROM arrays");
-  row.step();
   const std::string pruned = meta("pruned_array");
-  const std::uint64_t highest = std::max<std::uint64_t>(static_cast<std::uint64_t>(row.number(0)),
-                                                        pruned.empty() ? 0 : std::stoull(pruned));
+  const std::uint64_t highest =
+      std::max<std::uint64_t>(highest_id(db_), pruned.empty() ? 0 : std::stoull(pruned));
   MarkText& mark = mark_.now;
   if (!copy && (starts < mark.starts || highest < mark.highest)) {
     throw std::runtime_error(fmt::format(

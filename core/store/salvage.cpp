@@ -73,8 +73,9 @@ void add_rows(sqlite::Connection& connection, StoreReport& report) {
 }
 
 /// What is shown of tasks and expected of them; without it none is held back.
-constexpr const char* kStatistics[] = {"needs_before",     "metrics", "submitted_within",
-                                       "allocation_terms", "usage",   "profiles"};
+constexpr const char* kStatistics[] = {"needs_before", "metrics",          "submitted_within",
+                                       "numbered",     "allocation_terms", "usage",
+                                       "profiles"};
 
 bool is_of_statistics(const std::string& table) {
   return std::find(std::begin(kStatistics), std::end(kStatistics), table) != std::end(kStatistics);
@@ -285,10 +286,11 @@ std::uint64_t highest_pruned(sqlite::Connection& saved) {
 
 std::uint64_t highest_named(sqlite::Connection& saved) {
   std::uint64_t highest = highest_pruned(saved);
-  for (const char* query : {"SELECT max(id) FROM arrays", "SELECT max(array) FROM results",
-                            "SELECT max(array) FROM items", "SELECT max(array) FROM attempts",
-                            "SELECT max(array) FROM leases", "SELECT max(array) FROM dependencies",
-                            "SELECT max(on_array) FROM dependencies"})
+  for (const char* query :
+       {"SELECT max(id) FROM arrays", "SELECT max(array+ids-1) FROM numbered",
+        "SELECT max(array) FROM results", "SELECT max(array) FROM items",
+        "SELECT max(array) FROM attempts", "SELECT max(array) FROM leases",
+        "SELECT max(array) FROM dependencies", "SELECT max(on_array) FROM dependencies"})
     highest = std::max(highest, number_of(saved, query));
   return highest;
 }
@@ -297,7 +299,7 @@ std::uint64_t highest_named(sqlite::Connection& saved) {
 void forget_what_is_gone(sqlite::Connection& saved) {
   saved.query("INSERT OR REPLACE INTO meta VALUES(CAST('pruned_array' AS BLOB),?)")
       .run(std::to_string(highest_named(saved)));
-  for (const char* table : {"items", "attempts", "leases", "dependencies"})
+  for (const char* table : {"items", "attempts", "leases", "dependencies", "numbered"})
     saved.execute(fmt::format("DELETE FROM {} WHERE array NOT IN (SELECT id FROM arrays)", table));
   saved.execute(
       "WITH used AS (SELECT environment, count(*) AS arrays FROM arrays GROUP BY environment) "
@@ -321,7 +323,7 @@ void name_missing(sqlite::Connection& saved, std::uint64_t highest, StoreReport&
   while (rows.step()) {
     const auto id = static_cast<std::uint64_t>(rows.number(0));
     gap(id - 1);
-    next = id + 1;
+    next = last_id_of(saved, id) + 1;
   }
   gap(highest);
   if (ranges == 0) return;

@@ -1,5 +1,7 @@
 // How each thing that is saved changes the store.
+#include "model/batch_number.hpp"
 #include "store/encoding.hpp"
+#include "store/layout.hpp"
 #include "store/result_run.hpp"
 #include "store/store.hpp"
 
@@ -44,7 +46,8 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
   const std::int64_t environment = id_of(recipe.environment);
   const NewArray& array = save.arrays[position];
   const ArrayId id = save.id_of(position);
-  highest_ = std::max(highest_, id.value);
+  const std::uint64_t ids = ids_taken(array.numbered, array.indices);
+  highest_ = std::max(highest_, id.value + ids - 1);
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?,?,?)")
       .run(id.value, save.client, save.key, save.content, recipe.words->name, recipe.words->tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,
@@ -56,6 +59,7 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
     db_.query("INSERT INTO submitted_within VALUES(?,?,?)")
         .run(id.value, array.within->array.value, array.within->index);
   }
+  if (ids > 1) db_.query("INSERT INTO numbered VALUES(?,?)").run(id.value, ids);
   if (save.read_by) save_reader(id, *save.read_by);
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
@@ -245,7 +249,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
     left.done -= gone.done;
     left.failed -= gone.failed;
     left.cancelled -= gone.cancelled;
-    pruned_array = std::max(pruned_array, id.value);
+    pruned_array = std::max(pruned_array, last_id_of(db_, id.value));
     {
       sqlite::Statement last = db_.query("SELECT max(sequence) FROM results WHERE array=?");
       last.bind(id.value).step();
@@ -255,7 +259,8 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
           "DELETE FROM readers WHERE array=?", "DELETE FROM needs_before WHERE array=?",
           "DELETE FROM metrics WHERE array=?", "DELETE FROM submitted_within WHERE array=?",
-          "DELETE FROM items WHERE array=?", "DELETE FROM dependencies WHERE array=?",
+          "DELETE FROM numbered WHERE array=?", "DELETE FROM items WHERE array=?",
+          "DELETE FROM dependencies WHERE array=?",
           // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
           "UPDATE environments SET arrays=arrays-1 "
           "WHERE id=(SELECT environment FROM arrays WHERE id=?)",

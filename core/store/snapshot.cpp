@@ -1,5 +1,6 @@
 // Reads back what was alive when the engine last wrote.
 #include "store/encoding.hpp"
+#include "store/layout.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
@@ -237,10 +238,8 @@ Snapshot Store::begin() {
   note_commit(true);
   snapshot.engine_name = meta("engine");
 
-  sqlite::Statement highest = db_.query("SELECT max(id) FROM arrays");
-  highest.step();
   const std::string pruned_id = meta("pruned_array");
-  snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
+  snapshot.next_array = highest_id(db_) + 1;
   // Ids of pruned arrays are not given again.
   if (!pruned_id.empty())
     snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 # Of a shell, or given to each task by its pilot: without them a user's submits share one stored environment.
 _NOT_HANDED_ON = frozenset(
     "_ SHLVL OLDPWD PWD TMPDIR HPCBATCH_TASK_ID HPCBATCH_TASK_INDEX HPCBATCH_ATTEMPT HPCBATCH_CPUS HPCBATCH_MEM_MB"
-    " HPCBATCH_GPUS HPCBATCH_GPU_KIND HPCBATCH_METRICS HPCBATCH_PILOT HPCBATCH_SITE HPCBATCH_SERVICE".split()
+    " HPCBATCH_GPUS HPCBATCH_GPU_KIND HPCBATCH_METRICS HPCBATCH_PILOT HPCBATCH_SITE HPCBATCH_SERVICE"
+    " HPCBATCH_SCRIPT HPCBATCH_BATCH_NUMBER".split()
 )
 # Only where the caller itself is a task; else they are the user's own settings.
 _NOT_HANDED_ON_BY_TASKS = frozenset(

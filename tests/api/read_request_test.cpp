@@ -440,6 +440,23 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
             "task.columns: '1' is no name; columns have numbers by themselves");
 }
 
+TEST(ReadSubmit, AnArrayWhoseTasksAreNumberedComesAlone) {
+  const TaskRequest one =
+      read(R"({"command": ["true"], "array": "1-3", "numbered": true, "stdout": "/o.{number}"})")
+          .tasks[0];
+  EXPECT_TRUE(one.array.numbered);
+  const auto refused = [](const std::string& tasks) {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [)" + tasks + "]}");
+  };
+  const std::string single = R"({"command": ["true"], "numbered": true})";
+  EXPECT_THAT(refused(single + R"(, {"command": ["true"], "array": "1-3", "numbered": true})"),
+              testing::HasSubstr("task 2: an array with 'numbered'"));
+  EXPECT_THAT(refused(R"({"tool": "t", "numbered": true})"),
+              testing::HasSubstr("goes with a 'command'"));
+  EXPECT_THAT(refused(R"({"command": ["true"], "array": "1-3", "stdout": "/o.{number}"})"),
+              testing::HasSubstr("'{number}' stands for nothing"));
+}
+
 TEST(ReadSubmit, AnArrayMayCountFromZero) {
   const TaskRequest zero = read(R"({"command": ["true"], "array": "0-3,8"})").tasks[0];
   EXPECT_EQ(to_string(zero.array.indices), "1-4,9") << "as in ids";

@@ -43,6 +43,16 @@ TEST_F(SubmitTest, SeveralArraysAreAcceptedTogether) {
   expect({"accept 2 3", "lease 2.1-2 to A0", "lease 3.5-6 to A0"});
 }
 
+TEST_F(SubmitTest, ANumberedArrayTakesAsManyIdsAsItHasTasks) {
+  given_pilot();
+  New many = New().array(3, 5).on_hold();
+  many.numbered = true;
+  submit_with_key("me", "", 0, {many});
+  expect({"accept 2"});
+  submit_with_key("me", "", 0, {New().on_hold()});
+  expect({"accept 5"});
+}
+
 TEST_F(SubmitTest, TheSameKeyGivesTheSameIds) {
   submit_with_key("me", "monday", 42, {New(), New()});
   expect({"accept 1 2", "open A: *"});

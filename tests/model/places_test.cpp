@@ -22,7 +22,7 @@ TEST(Places, PartsOfAnItemThatIsAPath) {
 TEST(Places, WhatAnItemHasOfPlacesStays) {
   EXPECT_EQ(with_item("{} {/}", Item("{/}/{.}")), "{/}/{.} {.}");
   EXPECT_EQ(with_item("{#}: {}", Item("{#}"), 7), "7: {#}");
-  EXPECT_EQ(with_places("{}.{id}", {ArrayId{12}, 3}, Item("{id}")), "{id}.12.3");
+  EXPECT_EQ(with_places("{}.{id}", {{ArrayId{12}, 3}}, Item("{id}")), "{id}.12.3");
 }
 
 TEST(Places, OthersStayAsTheyAre) {
@@ -34,12 +34,28 @@ TEST(Places, OthersStayAsTheyAre) {
 
 TEST(Places, InPathsTheIndexStandsForAMissingItem) {
   const TaskId task{ArrayId{12}, 3};
-  EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", task, std::nullopt), "o.3.3.3.12.3");
-  EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", task, std::nullopt, 2), "o.2.2.2.12.3")
+  EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", {task}, std::nullopt), "o.3.3.3.12.3");
+  EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", {task, 2}, std::nullopt), "o.2.2.2.12.3")
       << "of an array from 0";
-  EXPECT_EQ(with_places("{//}/out/{/.}.txt", task, Item("/in/a.wav")), "/in/out/a.txt");
+  EXPECT_EQ(with_places("{//}/out/{/.}.txt", {task}, Item("/in/a.wav")), "/in/out/a.txt");
   for (const char* path : {"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{index}", "{id}"})
     EXPECT_TRUE(has_place(path)) << path;
+}
+
+TEST(Places, NumbersAreThereWhereATaskHasOneAndMayHaveAWidth) {
+  const TaskId task{ArrayId{12}, 3};
+  EXPECT_EQ(with_places("{number}.{array_number}", {task, 2, 2'000'000'014}, std::nullopt),
+            "2000000014.2000000012");
+  EXPECT_EQ(with_places("{number}.{array_number}", {task}, std::nullopt),
+            "{number}.{array_number}");
+  EXPECT_EQ(with_places("{index:4}.{#}.{index:1}.{number:12}", {task, 2, 2'000'000'014}, {}),
+            "0002.2.2.002000000014");
+  EXPECT_EQ(with_places("{index:123}.{:4}.{1:4}.{index:x}", {task}, Item("a")),
+            "{index:123}.{:4}.{1:4}.{index:x}");
+  EXPECT_TRUE(has_index("{index:4}"));
+  EXPECT_TRUE(has_place("{number}"));
+  EXPECT_FALSE(has_place("{array_number}")) << "all tasks of an array have the same";
+  EXPECT_EQ(with_places("{number}", {task, 2, 5}, Item("a")), "5");
 }
 
 Item row(const std::vector<std::pair<std::string, std::string>>& columns) {
@@ -55,7 +71,7 @@ TEST(Places, ColumnsHaveNumbersAndNamesAndPartsToo) {
   EXPECT_EQ(with_item("{3} {0} {x} {1x} ${sample} $${1} ${#} {sample", item, 1),
             "{3} {0} {x} {1x} ${sample} $${1} ${#} {sample");
   EXPECT_EQ(with_item("{1} {1/} {2}", Item("a/b")), "a/b b {2}") << "a text is its own column";
-  EXPECT_EQ(with_places("/o/{lambda}/{1/}.{#}", {ArrayId{12}, 3}, item), "/o/0.1/a.bam.3");
+  EXPECT_EQ(with_places("/o/{lambda}/{1/}.{#}", {{ArrayId{12}, 3}}, item), "/o/0.1/a.bam.3");
   EXPECT_TRUE(has_item("{2}", item));
   EXPECT_FALSE(has_item("{3}{x}", item));
   EXPECT_EQ(first_item_place("a{3} {2/}", item), "{2/}");
@@ -75,7 +91,7 @@ TEST(Places, WhatLooksLikeAPlaceAndIsNoneIsFound) {
 
 TEST(Places, AColumnThatIsCalledIdOrIndexIsMeant) {
   const TaskId task{ArrayId{12}, 3};
-  EXPECT_EQ(with_places("{id}.{index}", task, row({{"id", "x"}, {"index", "y"}})), "x.y");
+  EXPECT_EQ(with_places("{id}.{index}", {task}, row({{"id", "x"}, {"index", "y"}})), "x.y");
   EXPECT_FALSE(has_id("{id}", row({{"id", "x"}})));
   EXPECT_TRUE(has_id("{id}", row({{"name", "x"}})));
 }

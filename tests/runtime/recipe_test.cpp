@@ -82,6 +82,23 @@ TEST(Recipe, OfATaskAloneOnlyTheIdIsPutInAndOnlyWhereItsOutputGoes) {
   EXPECT_EQ(start.inputs(0), "/a{}b") << "a file may be called that";
 }
 
+TEST(Recipe, ATaskThatIsNumberedFindsItsNumber) {
+  wire::Start start;
+  start.set_from_zero(true);
+  set_numbered(start, *parse_index_set("1-10:3,20"));
+  start.set_standard_output("/o.{array_number}_{index:3}.{number}");
+  wire::Start last = start, gone = start;
+  fill(start, Filled::Paths, {ArrayId{7}, 4}, [] { return ""; });
+  EXPECT_EQ(start.standard_output(), "/o.2000000007_003.2000000008");
+  ASSERT_EQ(start.variables_size(), 1);
+  EXPECT_EQ(start.variables(0).name(), "HPCBATCH_BATCH_NUMBER");
+  EXPECT_EQ(start.variables(0).value(), "2000000008");
+  fill(last, Filled::Paths, {ArrayId{7}, 20}, [] { return ""; });
+  EXPECT_EQ(last.variables(0).value(), "2000000011");
+  fill(gone, Filled::Paths, {ArrayId{7}, 5}, [] { return ""; });
+  EXPECT_EQ(gone.variables_size(), 0);
+}
+
 TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   const std::string large(kLargestPart / 2, 'x');
   wire::Start start;

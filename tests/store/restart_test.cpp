@@ -311,6 +311,19 @@ TEST_F(StoreInFolder, KeepsWhenAnArrayIsGivenUpAndWhatHasFailedOfIt) {
   EXPECT_EQ(to_string(again.at(0).failed), "2");
 }
 
+TEST_F(StoreInFolder, IdsThatANumberedArrayHasTakenAreNotGivenAgain) {
+  Write many = array(3, IndexRange{1, 4});
+  std::get<SaveArrays>(many.what).arrays.front().numbered = true;
+  save({std::move(many)});
+  reopen();
+  EXPECT_EQ(store->begin().next_array, 7U);
+  reopen();
+  EXPECT_EQ(store->begin().next_array, 7U) << "and the mark says the same";
+  save({array(7, IndexRange{0, 0})});
+  reopen();
+  EXPECT_EQ(store->begin().next_array, 8U);
+}
+
 TEST_F(StoreInFolder, KeepsWhichTaskSubmittedAnArray) {
   Write inner = array(2, IndexRange{1, 3});
   std::get<SaveArrays>(inner.what).arrays.at(0).within = TaskId{ArrayId{1}, 4};

@@ -89,6 +89,7 @@ wire::Start plain_start(const TaskRequest& task, const SubmitRequest& request) {
   start.set_input_streamed(task.array.streams_input);
   set_container(start, task.container.image, task.container.terms);
   start.set_from_zero(task.from_zero);
+  if (task.array.numbered) set_numbered(start, task.array.indices);
   start.set_kind(task.kind);
   start.set_cpu_bind(static_cast<std::uint32_t>(task.cpu_binding.bind));
   start.set_threads_per_core(task.cpu_binding.threads_per_core);

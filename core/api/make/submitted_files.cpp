@@ -106,7 +106,7 @@ void add_filled(const TaskRequest& task, const std::string& path, std::vector<st
       const auto item = task.items.empty() ? std::nullopt : std::optional<Item>(item_at(task, i));
       const auto index = static_cast<std::uint32_t>(i);
       paths.push_back(
-          with_places(path, {ArrayId{}, index}, item, index - (task.from_zero ? 1 : 0)));
+          with_places(path, {{ArrayId{}, index}, index - (task.from_zero ? 1 : 0)}, item));
     }
   }
 }
@@ -192,8 +192,8 @@ OutputFiles output_files(const wire::Start& start, Filled filled, TaskId task,
                          const std::optional<Item>& item) {
   OutputFiles files = output_files(start);
   if (filled == Filled::Nothing) return files;
-  const std::uint32_t index = task.index - (start.from_zero() ? 1 : 0);
-  return {with_places(files.out, task, item, index), with_places(files.err, task, item, index)};
+  const PlaceValues values = place_values(start, task);
+  return {with_places(files.out, values, item), with_places(files.err, values, item)};
 }
 
 void put(boost::json::object& object, const OutputFiles& files) {

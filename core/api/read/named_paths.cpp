@@ -179,6 +179,8 @@ bool is_array(const TaskRequest& task) {
 
 Filled filled_of(const TaskRequest& task) {
   if (!task.items.empty()) return task.items_have_columns ? Filled::Rows : Filled::Items;
+  // Its number is put in for each.
+  if (task.array.numbered) return Filled::Paths;
   bool any = has_place(task.standard_output) || has_place(task.standard_error);
   if (is_array(task)) {
     any = any || has_place(task.standard_input) || has_place(task.directory.value_or(""));
@@ -209,6 +211,19 @@ void check_own_paths(const TaskRequest& task, const std::string& what) {
                       what, tasks, written.path, written.what, otherwise(written)));
     }
     check_items(task, written, example, what);
+  }
+}
+
+void check_numbered(const SubmitRequest& request) {
+  if (request.tasks.size() < 2) return;
+  std::size_t number = 0;
+  for (const TaskRequest& task : request.tasks) {
+    ++number;
+    if (task.array.numbered && is_array(task))
+      throw BadRequest(
+          fmt::format("task {}: an array with 'numbered' takes as many ids as it has tasks; submit "
+                      "it alone",
+                      number));
   }
 }
 
@@ -352,8 +367,10 @@ void check_places(const TaskRequest& task, const std::string& what) {
   check_command(task, item, what);
   std::set<std::string_view> asked;
   for (const std::string_view text : paths_of(task)) {
-    if (const auto stray = stray_places(text, item, {"index", "id"}); !stray.empty())
-      throw BadRequest(what + ": " + why_stray(stray.front(), task, item, false));
+    std::vector<std::string_view> stray = stray_places(text, item, {"index", "id"});
+    if (task.array.numbered)
+      stray = stray_places(text, item, {"index", "id", "number", "array_number", "node"});
+    if (!stray.empty()) throw BadRequest(what + ": " + why_stray(stray.front(), task, item, false));
     for (const std::string_view name : columns_asked_for(text)) asked.insert(name);
   }
   if (!task.items_have_columns) return;

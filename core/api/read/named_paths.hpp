@@ -28,6 +28,8 @@ Filled filled_of(const TaskRequest& task);
 void check_own_paths(const TaskRequest& task, const std::string& what);
 /// The same for what is handed in together.
 void check_written_once(const SubmitRequest& request);
+/// That an array whose tasks are numbered is submitted alone: its ids are a run.
+void check_numbered(const SubmitRequest& request);
 
 // Whether what stands in braces in a task's texts is something that the task has.
 

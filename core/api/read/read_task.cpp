@@ -306,6 +306,8 @@ const std::unordered_map<std::string_view, Reader>& readers() {
        [](V value, S where, Reading& to) { to.task.environment = text_map_of(value, where); }},
       {"env", [](V value, S where, Reading& to) { to.task.env = text_map_of(value, where); }},
 
+      {"numbered",
+       [](V value, S where, Reading& to) { to.task.array.numbered = bool_of(value, where); }},
       {"inputs", read_inputs},
       {"outputs", read_outputs},
       {"shared", read_shared},
@@ -429,6 +431,8 @@ void check_together(Reading& reading, const std::string& what) {
   if (task.service && (!reading.has_command || !task.container.image.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {
+  if (array.numbered && !reading.has_command)
+    throw BadRequest(what + ": 'numbered' goes with a 'command'");
     throw BadRequest(what + ": streamed input goes to one task without 'stdin'");
   }
 }

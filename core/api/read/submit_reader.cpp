@@ -114,6 +114,7 @@ SubmitRequest SubmitReader::finish() {
     throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
   if (request_.reader.empty() != !request_.lease)
     throw BadRequest("'reader' and 'lease_s' go together: who waits, and how long it may be away");
+  check_numbered(request_);
   check_written_once(request_);
   return std::move(request_);
 }

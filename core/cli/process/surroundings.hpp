@@ -31,6 +31,8 @@ EnvironmentMap own_environment();
 /// batch job in which the caller runs was given (TMPDIR, HPCBATCH_TASK_ID, SLURM_JOB_ID and the
 /// like).
 EnvironmentMap handed_on(const EnvironmentMap& environment);
+/// What tasks get of whom nothing is known: HOME, PATH, USER, LANG and the like.
+bool is_of_any_program(std::string_view name);
 
 std::optional<OwnTask> own_task(const EnvironmentMap& environment);
 

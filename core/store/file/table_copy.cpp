@@ -41,6 +41,7 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"allocations", {"rowid"}},
       {"needs_before", {"array", "until", "leased"}},
       {"submitted_within", {"array"}},
+      {"numbered", {"array"}},
       {"metrics", {"array", "item"}},
       {"readers", {"array"}},
       {"allocation_terms", {}},

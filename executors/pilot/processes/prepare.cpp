@@ -136,6 +136,21 @@ std::optional<Refusal> check_inputs(const wire::Start& start) {
   return std::nullopt;
 }
 
+namespace {
+
+/// The name of this node, without its domain, where a task with a number asks for it.
+std::string with_node(const wire::Start& start, std::string path) {
+  constexpr const char* kNode = "{node}";
+  if (start.numbered_size() == 0 || path.find(kNode) == std::string::npos) return path;
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string name(host);
+  replace_all(path, kNode, name.substr(0, name.find('.')));
+  return path;
+}
+
+}  // namespace
+
 std::variant<Files, Refusal> open_files(const wire::Start& start, const std::string& directory) {
   const TaskUmask task_umask(start);
   Files files;
@@ -154,12 +169,12 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
     }
   }
   if (!start.standard_output().empty()) {
-    const std::string path = absolute(start.standard_output(), directory);
+    const std::string path = absolute(with_node(start, start.standard_output()), directory);
     files.output = create_now(path);
     if (!files.output) return stage_out_refusal("standard output", path, errno);
   }
   if (!start.standard_error().empty()) {
-    const std::string path = absolute(start.standard_error(), directory);
+    const std::string path = absolute(with_node(start, start.standard_error()), directory);
     // The same file for both: one description, so that neither overwrites the other.
     const Fd seen(files.output ? ::open(path.c_str(), O_PATH | O_CLOEXEC) : -1);
     const bool same = seen && is_same_file(files.output, seen);
