@@ -118,5 +118,35 @@ TEST_F(SubmissionMakerTest, TheSubmitsWordOnEstimatesGoesOverTheSites) {
   EXPECT_FALSE(made_.arrays.at(0).needs.guess) << "of its kind nothing is known";
 }
 
+Shape shape_with(const char* name, std::int64_t cpus, std::int64_t gigabytes) {
+  Shape shape{.name = name};
+  shape.capacity.set(kCpus, Amount::of(cpus));
+  shape.capacity.set(kMemory, Amount::of(gigabytes << 30));
+  return shape;
+}
+
+TEST(WholeNodeTest, IsOneOfTheShapeWithTheLeastMemoryThatHasAllElse) {
+  Site site;
+  site.name = "here";
+  site.shapes = {shape_with("big", 64, 512), shape_with("small", 8, 16), shape_with("tiny", 1, 2)};
+  TaskRequest task;
+  task.all_memory = true;
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(2));
+  choose_whole_node(task, {&site}, needs);
+  EXPECT_EQ(needs.amounts.get(kMemory), usable(site.shapes[1]).get(kMemory));
+  EXPECT_EQ(needs.amounts.get(kCpus), Amount::of(2));
+  task.all_cpus = true;
+  needs.amounts = {};
+  needs.amounts.set(kMemory, Amount::of(std::int64_t{100} << 30));
+  task.all_memory = false;
+  choose_whole_node(task, {&site}, needs);
+  EXPECT_EQ(needs.amounts.get(kCpus), Amount::of(64));
+  needs.tags = {"nowhere"};
+  needs.amounts = {};
+  choose_whole_node(task, {&site}, needs);
+  EXPECT_TRUE(needs.amounts.empty()) << "that nothing has the tag is told later";
+}
+
 }  // namespace
 }  // namespace hpcbatch

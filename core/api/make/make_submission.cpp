@@ -246,6 +246,7 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
   note_far_sites(sites_, start, {filled, task.items}, task.shared, task.array.needs);
   choose_gpu_kinds(task.gpu_terms, sites_, task.array.needs);
   choose_ways(task.one_of, sites_, task.array.needs);
+  choose_whole_node(task, sites_, task.array.needs);
   note_kind(task, start, task.array.needs);
   estimate(task, start, task.array.needs);
   start.set_umask(request_.umask.value_or(umask_));
@@ -318,6 +319,26 @@ void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sit
   needs.amounts.set(
       std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
       amount);
+}
+
+void choose_whole_node(const TaskRequest& task, const std::vector<const Site*>& sites,
+                       Needs& needs) {
+  if (!task.all_cpus && !task.all_memory) return;
+  std::optional<Resources> chosen;
+  for (const Site* site : sites) {
+    if (!may_run_at(needs, site->name)) continue;
+    const std::vector<std::string> choices = choices_of(needs, *site);
+    for (const Shape& shape : site->shapes) {
+      const Resources whole = usable(shape);
+      if (!has_tags(made_for(shape, choices).tags, needs.tags) || !fits(needs.amounts, whole))
+        continue;
+      if (!chosen || whole.get(kMemory) < chosen->get(kMemory)) chosen = whole;
+    }
+  }
+  // That nothing fits is told as of any other task.
+  if (!chosen) return;
+  if (task.all_cpus) needs.amounts.set(kCpus, chosen->get(kCpus));
+  if (task.all_memory) needs.amounts.set(kMemory, chosen->get(kMemory));
 }
 
 void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site*>& sites,

@@ -68,6 +68,11 @@ class SubmissionMaker {
 
 // What is said of a GPU's memory and capability -> the kinds that there are and that have it.
 
+/// All cpus, or all memory, of a node: those of the shape with the least memory of all that have what
+/// else is asked for, so that it may run on each of them.
+void choose_whole_node(const TaskRequest& task, const std::vector<const Site*>& sites,
+                       Needs& needs);
+
 /// Puts the ways in which it may be run into `needs`, with what it says beside them in each.  Those
 /// for which there is no GPU are left out.  Throws BadRequest where none is left.
 void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site*>& sites,

@@ -185,20 +185,28 @@ void read_estimate(const json::value& value, const std::string& where, Reading& 
 
 // --- what it needs
 
+bool is_all(const json::value& value) {
+  return value.is_string() && value.get_string() == "all";
+}
+
 void read_cpus(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.says_cpus = true;
+  reading.task.all_cpus = is_all(value);
+  if (reading.task.all_cpus) return;
   const Amount cpus = Amount::of_fraction(number_of(value, where));
   if (cpus == Amount{}) throw BadRequest(where + " must be more than 0");
   reading.task.array.needs.amounts.set(kCpus, cpus);
-  reading.task.says_cpus = true;
 }
 
 void read_memory(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.says_memory = true;
+  reading.task.all_memory = is_all(value);
+  if (reading.task.all_memory) return;
   const Amount memory = size_of(value, where);
   if (memory < kLeastMemory)
     throw BadRequest(fmt::format("{}: {} bytes are too few for any process; write for example 512M",
                                  where, memory.whole()));
   reading.task.array.needs.amounts.set(kMemory, memory);
-  reading.task.says_memory = true;
 }
 
 void read_disk(const json::value& value, const std::string& where, Reading& reading) {
@@ -247,6 +255,8 @@ void read_one_of(const json::value& value, const std::string& where, Reading& re
       }
       reader->second(said, what + "." + std::string(key), way);
     }
+    if (way.task.all_cpus || way.task.all_memory)
+      throw BadRequest(what + ": each way says how much; 'all' goes without 'one_of'");
     Resources& amounts = way.task.array.needs.amounts;
     if (amounts.get(kCpus) == Amount{}) amounts.set(kCpus, Amount::of(1));
     reading.task.one_of.push_back({std::move(amounts), way.task.gpu_terms});
@@ -296,6 +306,8 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
       {"kind", [](V value, S where, Reading& to) { to.task.kind = text_of(value, where); }},
       {"array", read_array},
+      {"numbered",
+       [](V value, S where, Reading& to) { to.task.array.numbered = bool_of(value, where); }},
       {"items", read_items},
       // Read before all else.
       {"columns", [](V, S, Reading&) {}},
@@ -306,8 +318,6 @@ const std::unordered_map<std::string_view, Reader>& readers() {
        [](V value, S where, Reading& to) { to.task.environment = text_map_of(value, where); }},
       {"env", [](V value, S where, Reading& to) { to.task.env = text_map_of(value, where); }},
 
-      {"numbered",
-       [](V value, S where, Reading& to) { to.task.array.numbered = bool_of(value, where); }},
       {"inputs", read_inputs},
       {"outputs", read_outputs},
       {"shared", read_shared},
@@ -421,6 +431,8 @@ void check_together(Reading& reading, const std::string& what) {
     if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     choose_items(reading, what);
   }
+  if (array.numbered && !reading.has_command)
+    throw BadRequest(what + ": 'numbered' goes with a 'command'");
   if (!reading.columns.empty() && !task.items_have_columns)
     throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
   if (!task.items.empty()) check_no_shell_reads_items(task.command, example_item(task), what);
@@ -431,8 +443,6 @@ void check_together(Reading& reading, const std::string& what) {
   if (task.service && (!reading.has_command || !task.container.image.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {
-  if (array.numbered && !reading.has_command)
-    throw BadRequest(what + ": 'numbered' goes with a 'command'");
     throw BadRequest(what + ": streamed input goes to one task without 'stdin'");
   }
 }
@@ -475,6 +485,8 @@ NeedsChange read_needs_change(const json::value& value) {
     readers().at(std::string_view(key))(said, fmt::format("'needs.{}'", std::string_view(key)),
                                         reading);
   }
+  if (reading.task.all_cpus || reading.task.all_memory)
+    throw BadRequest("'needs': a retry says how much; 'all' goes with a submit");
   if (reading.task.says_gpus && reading.task.array.needs.amounts.gpus() == Amount{})
     throw BadRequest("'needs.gpus': a retry may have other GPUs, not none; submit it anew");
   if (reading.task.gpu_terms.any())

@@ -53,6 +53,7 @@ struct TaskRequest {
   /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key
   /// of a submit.
   std::string outputs_stay_in;
+  bool all_cpus{false}, all_memory{false};  ///< of a node
   // What was said at all: the rest comes from the tool.
   bool says_cpus{false}, says_memory{false}, says_disk{false}, says_time{false}, says_gpus{false};
 };
