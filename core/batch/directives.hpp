@@ -1,0 +1,64 @@
+// Options of batch systems, in lines of scripts and elsewhere: which of them hold here, which change
+// nothing here, and what to do about the others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch::batch {
+
+enum class Fate : std::uint8_t { Holds, LeftOut, Refused };
+enum class Argument : std::uint8_t { None, Needed, Optional };
+
+/// One option of a batch system.
+struct Directive {
+  std::string_view name;  ///< without dashes; of qsub's -l the resource, as `-l walltime`
+  char letter;            ///< 0: it has none
+  Argument argument;
+  Fate fate;
+  /// What it becomes here; why it changes nothing; what to do instead.
+  std::string_view what;
+};
+
+/// Of sbatch (SLURM 22 to 25), and of qsub (OpenPBS, with what Torque adds), in their order.
+std::span<const Directive> slurm_directives();
+std::span<const Directive> pbs_directives();
+
+/// Both as they stand in docs/batch-scripts.md.
+std::string directives_as_markdown(std::span<const Directive> directives, std::string_view mark);
+
+/// What options of a batch system come to.
+struct Terms {
+  /// Options of `submit`, as words of its command line.  A file begins with kPatternMark.
+  std::vector<std::string> options;
+  /// As they were said: `-c 4 as --cpus 4`; `--mail-type=END`.
+  std::vector<std::string> held, left_out;
+
+  // What a job finds of it in its environment.
+  bool says_cpus{false};   ///< for each task
+  std::uint32_t tasks{0};  ///< 0: not said
+  std::uint32_t tasks_per_node{0};
+  std::uint64_t memory_per_cpu{0};  ///< bytes; 0: not said
+  std::string gpus, gpus_per_node, gpus_per_task;
+  std::string interpreter;         ///< qsub -S
+  std::string joined;              ///< qsub -j: oe, eo or n
+  std::string signal;              ///< NAME or number, for the script alone; empty: none
+  std::uint64_t signal_before{0};  ///< seconds before its time is over
+  bool any() const { return !held.empty() || !left_out.empty(); }
+};
+
+/// Words of a line, as a shell would part them: blanks part words but within quotation marks; a
+/// comment ends them.  Throws std::invalid_argument that begins with `where`.
+std::vector<std::string> split_words(std::string_view text, const std::string& where);
+
+/// A whole number; nothing where it is none.
+std::optional<std::uint64_t> number_in(std::string_view text);
+
+/// `name: what` of one that is refused, beginning with `where`.
+std::string refusal_of(const std::string& where, const std::string& said, std::string_view what);
+
+}  // namespace hpcbatch::batch

@@ -1,0 +1,378 @@
+#include "batch/pbs_options.hpp"
+
+#include "batch/file_pattern.hpp"
+#include "model/batch_number.hpp"
+#include "model/quantities.hpp"
+
+#include <hpcbatch/batch_time.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <stdexcept>
+
+namespace hpcbatch::batch {
+namespace {
+
+using enum Fate;
+constexpr auto kAlone = Argument::None;
+constexpr auto kWithValue = Argument::Needed;
+
+constexpr std::string_view kOfPilot =
+    "it says something of the batch job alone, which is a pilot's";
+constexpr std::string_view kOfNodes =
+    "tasks do not choose nodes; say what they must have in a line #HPCBATCH, as --constraint";
+
+constexpr std::array kPbsDirectives{
+    Directive{"a", 0, kWithValue, Refused,
+              "tasks start as soon as they can; run submit at that time, by cron or at, or say -h"},
+    Directive{"A", 0, kWithValue, Holds, "`--account`"},
+    Directive{"c", 0, kWithValue, LeftOut, "there are no checkpoints"},
+    Directive{"C", 0, kWithValue, Refused, "lines begin with #PBS"},
+    Directive{"e", 0, kWithValue, Holds, "`--stderr`"},
+    Directive{"f", 0, kAlone, LeftOut, kOfPilot},
+    Directive{"G", 0, kAlone, Refused, "there are no windows; leave it out"},
+    Directive{"h", 0, kAlone, Holds, "`--hold`"},
+    Directive{"I", 0, kAlone, Refused,
+              "a task has no terminal; hpcbatch run streams what it prints"},
+    Directive{"j", 0, kWithValue, Holds, "`oe`: errors go to the output; `eo`: the other way; `n`"},
+    Directive{"J", 0, kWithValue, Holds, "`--array`"},
+    Directive{"k", 0, kWithValue, LeftOut,
+              "what a task prints is kept by hpcbatch, or in its file"},
+    Directive{"l walltime", 0, kWithValue, Holds, "`--time`"},
+    Directive{"l select", 0, kWithValue, Holds,
+              "one chunk: `ncpus`, `mem`, `ngpus`, `mpiprocs`, `ompthreads`; more are refused"},
+    Directive{"l nodes", 0, kWithValue, Holds, "Torque's `1`, `1:ppn=4`, `1:ppn=4:gpus=1`"},
+    Directive{"l ncpus", 0, kWithValue, Holds, "`--cpus`"},
+    Directive{"l ppn", 0, kWithValue, Holds, "`--cpus`"},
+    Directive{"l procs", 0, kWithValue, Holds, "`--cpus`"},
+    Directive{"l mem", 0, kWithValue, Holds, "`--mem`"},
+    Directive{"l pmem", 0, kWithValue, Holds, "`--mem`, for all cpus"},
+    Directive{"l ngpus", 0, kWithValue, Holds, "`--gpus`"},
+    Directive{"l gpus", 0, kWithValue, Holds, "`--gpus`"},
+    Directive{"l place", 0, kWithValue, LeftOut, "a task has one node"},
+    Directive{"l vmem", 0, kWithValue, LeftOut, "memory is what a task holds, not its addresses"},
+    Directive{"l pvmem", 0, kWithValue, LeftOut, "memory is what a task holds, not its addresses"},
+    Directive{"l cput", 0, kWithValue, LeftOut, "a task's time is that of the clock"},
+    Directive{"l pcput", 0, kWithValue, LeftOut, "a task's time is that of the clock"},
+    Directive{"l nice", 0, kWithValue, LeftOut, "a task has its cpus for itself"},
+    Directive{"l file", 0, kWithValue, Holds, "`--disk`"},
+    Directive{"l min_walltime", 0, kWithValue, LeftOut, "a task may have all of its time"},
+    Directive{"l max_walltime", 0, kWithValue, Holds, "`--time`"},
+    Directive{"m", 0, kWithValue, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{"M", 0, kWithValue, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{"N", 0, kWithValue, Holds, "`--name`"},
+    Directive{"o", 0, kWithValue, Holds, "`--stdout`"},
+    Directive{"p", 0, kWithValue, Holds, "`--priority`"},
+    Directive{"P", 0, kWithValue, Refused,
+              "projects are said in the configuration, among the options of a site or shape"},
+    Directive{"q", 0, kWithValue, Holds, "`--partition`"},
+    Directive{"r", 0, kWithValue, LeftOut, "what dies with its node runs again anyhow"},
+    Directive{"R", 0, kWithValue, LeftOut,
+              "what a task prints is kept by hpcbatch, or in its file"},
+    Directive{"S", 0, kWithValue, Holds, "the shell that runs the script"},
+    Directive{"t", 0, kWithValue, Holds, "Torque's `--array`"},
+    Directive{"u", 0, kWithValue, Refused, "a task runs as who submits it"},
+    Directive{"v", 0, kWithValue, Holds, "`--export`"},
+    Directive{"V", 0, kAlone, Holds, "your environment goes along anyhow"},
+    Directive{"W block", 0, kWithValue, Holds, "`--wait`"},
+    Directive{"W depend", 0, kWithValue, Holds,
+              "`afterok` and `afterany` of tasks of hpcbatch; others are refused"},
+    Directive{"W group_list", 0, kWithValue, LeftOut, "a task runs as who submits it"},
+    Directive{"W run_count", 0, kWithValue, LeftOut, kOfPilot},
+    Directive{"W sandbox", 0, kWithValue, Refused, "a task runs in a folder of yours; say --cwd"},
+    Directive{"W stagein", 0, kWithValue, Refused, "say --input NAME=PATH in a line #HPCBATCH"},
+    Directive{"W stageout", 0, kWithValue, Refused, "say --output NAME=PATH in a line #HPCBATCH"},
+    Directive{"W umask", 0, kWithValue, Refused, "run umask in the script, or before submit"},
+    Directive{"X", 0, kAlone, Refused, "there are no windows; leave it out"},
+    Directive{"z", 0, kAlone, LeftOut, "submit prints the id alone"},
+};
+
+const Directive* directive_named(std::string_view name) {
+  const auto* const found = std::find_if(kPbsDirectives.begin(), kPbsDirectives.end(),
+                                         [&](const Directive& one) { return one.name == name; });
+  return found == kPbsDirectives.end() ? nullptr : found;
+}
+
+/// `2gb`, `100mb`, `5gw`; without a unit bytes.
+std::optional<std::uint64_t> pbs_size(std::string_view text) {
+  std::string size(text);
+  for (char& c : size) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::uint64_t times = 1;
+  if (size.ends_with('W')) times = 8;
+  if (size.ends_with('W') || size.ends_with('B')) size.pop_back();
+  const auto bytes = parse_size(size);
+  if (!bytes) return std::nullopt;
+  return *bytes * times;
+}
+
+std::pair<std::string_view, std::string_view> parted(std::string_view text, char at) {
+  const std::size_t end = std::min(text.find(at), text.size());
+  return {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+}
+
+/// Calls it with each part; commas and colons within brackets or quotes do not come up.
+template <class Use>
+void for_each_part(std::string_view list, char separator, Use use) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    use(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+std::span<const Directive> pbs_directives() {
+  return kPbsDirectives;
+}
+
+void PbsOptions::refuse(const std::string& said, std::string_view what) const {
+  if (what.empty())
+    throw std::invalid_argument(
+        where_ + "'" + mark_ + said +
+        "' has nothing here that means the same; write a line #HPCBATCH with what you need, or "
+        "hand the script to qsub");
+  throw std::invalid_argument(refusal_of(where_, mark_ + said, what));
+}
+
+void PbsOptions::hold(const std::string& said, const Words& words) {
+  std::string ours;
+  for (const std::string& one : words) ours += (ours.empty() ? "" : " ") + one;
+  terms_.held.push_back(said + (ours.empty() ? "" : " as " + ours));
+  terms_.options.insert(terms_.options.end(), words.begin(), words.end());
+}
+
+void PbsOptions::read(const std::vector<std::string>& words, const std::string& where) {
+  where_ = where;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::string& word = words[at++];
+    if (word.size() < 2 || word.front() != '-' || word[1] == '-')
+      throw std::invalid_argument(where + "'" + word + "' is no option of qsub");
+    const std::string letter(1, word[1]);
+    const bool is_listed = letter == "l" || letter == "W";
+    const Directive* directive = directive_named(letter);
+    if (directive == nullptr && !is_listed) refuse(word, {});
+    std::string said = word, value = word.substr(2);
+    if (is_listed || directive->argument == kWithValue) {
+      if (value.empty()) {
+        if (at >= words.size()) refuse(word, "its value is missing");
+        value = words[at++];
+        said += " " + value;
+      }
+    } else if (!value.empty()) {
+      refuse(word, "it takes no value");
+    }
+    if (letter == "l")
+      take_resources(said, value);
+    else if (letter == "W")
+      take_attributes(said, value);
+    else
+      take(*directive, said, value);
+  }
+}
+
+void PbsOptions::take(const Directive& directive, const std::string& said,
+                      const std::string& value) {
+  if (directive.fate == Refused) refuse(said, directive.what);
+  if (directive.fate == LeftOut) {
+    terms_.left_out.push_back(said);
+    return;
+  }
+  switch (directive.name.front()) {
+    case 'o':
+      return take_file(said, "--stdout", value);
+    case 'e':
+      return take_file(said, "--stderr", value);
+    case 'j':
+      return take_join(said, value);
+    case 'p':
+      return take_priority(said, value);
+    case 'S':
+      if (value.find_first_of("@:") != std::string::npos) refuse(said, {});
+      terms_.interpreter = value;
+      return hold(said, {});
+    case 'V':
+      return hold(said, {});
+    case 'v':
+      return hold(said, {"--export", "ALL," + value});
+    default:
+      break;
+  }
+  const std::string_view what = directive.what;
+  const std::size_t begin = what.find('`') + 1;
+  const std::string option(what.substr(begin, what.find('`', begin) - begin));
+  hold(said, directive.argument == kAlone ? Words{option} : Words{option, value});
+}
+
+void PbsOptions::take_file(const std::string& said, const char* option, const std::string& value) {
+  std::string path = value;
+  if (const std::size_t colon = path.find(':'); colon != std::string::npos)
+    refuse(said, "the file would lie on another machine; leave the host out");
+  if (path.ends_with('/')) refuse(said, "that is a folder; name a file");
+  constexpr std::string_view kIndex = "^array_index^";
+  for (std::size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex))
+    path.replace(at, kIndex.size(), "{index}");
+  hold(said, {option, path});
+}
+
+void PbsOptions::take_join(const std::string& said, const std::string& value) {
+  if (value != "oe" && value != "eo" && value != "n") refuse(said, {});
+  joined_ = value;
+  hold(said, {});
+}
+
+void PbsOptions::take_priority(const std::string& said, const std::string& value) {
+  std::string_view digits = value;
+  if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+  const auto number = number_in(digits);
+  if (!number || *number > 1024) refuse(said, {});
+  hold(said, {"--priority=" + (value.starts_with('+') ? value.substr(1) : value)});
+}
+
+void PbsOptions::take_resources(const std::string& said, const std::string& list) {
+  // A comma may be part of nodes' names alone, which are refused.
+  for_each_part(list, ',', [&](std::string_view one) {
+    const auto [name, value] = parted(one, '=');
+    take_resource(said, std::string(name), std::string(value));
+  });
+}
+
+void PbsOptions::take_resource(const std::string& said, const std::string& name,
+                               const std::string& value) {
+  const Directive* directive = directive_named("l " + name);
+  if (directive == nullptr) refuse(said, {});
+  const std::string own = "-l " + name + "=" + value;
+  if (directive->fate == LeftOut) {
+    terms_.left_out.push_back(own);
+    return;
+  }
+  if (name == "select") return take_chunk(own, value);
+  if (name == "nodes") return take_nodes(own, value);
+  if (name == "walltime" || name == "max_walltime") {
+    const auto time = pbs_time(value);
+    if (!time || time->count() == 0) refuse(own, {});
+    return hold(own, {"--time", std::to_string(time->count()) + "s"});
+  }
+  take_amount(own, name, value);
+  terms_.held.push_back(own);
+}
+
+/// `1:ncpus=2:mem=4gb`; the number may be missing.
+void PbsOptions::take_chunk(const std::string& said, std::string_view chunk) {
+  if (chunk.find('+') != std::string_view::npos)
+    refuse(said, "chunks of several kinds are several nodes; a task has one");
+  bool is_first = true;
+  for_each_part(chunk, ':', [&](std::string_view one) {
+    const auto [name, value] = parted(one, '=');
+    if (std::exchange(is_first, false) && name.size() == one.size()) {
+      if (one != "1") refuse(said, "that is more than one node, and a task has one");
+      return;
+    }
+    take_amount(said, name, std::string(value));
+  });
+  if (cpus_ == 0) cpus_ = 1;
+  terms_.held.push_back(said);
+}
+
+/// Torque's.
+void PbsOptions::take_nodes(const std::string& said, std::string_view value) {
+  if (value.find('+') != std::string_view::npos) refuse(said, kOfNodes);
+  bool is_first = true;
+  for_each_part(value, ':', [&](std::string_view one) {
+    const auto [name, amount] = parted(one, '=');
+    if (std::exchange(is_first, false)) {
+      if (one != "1") refuse(said, "a task has one node; write nodes=1");
+      return;
+    }
+    if (name.size() == one.size()) refuse(said, kOfNodes);
+    take_amount(said, name, std::string(amount));
+  });
+  terms_.held.push_back(said);
+}
+
+void PbsOptions::take_amount(const std::string& said, std::string_view name,
+                             const std::string& value) {
+  const auto number = number_in(value);
+  if (name == "mem" || name == "pmem" || name == "file") {
+    const auto bytes = pbs_size(value);
+    if (!bytes || *bytes == 0) refuse(said, {});
+    if (name == "mem") memory_ = *bytes;
+    if (name == "pmem") terms_.memory_per_cpu = *bytes;
+    if (name == "file")
+      terms_.options.insert(terms_.options.end(), {"--disk", std::to_string(*bytes)});
+    return;
+  }
+  if (!number || *number > 1'000'000) refuse(said, {});
+  if (name == "ncpus" || name == "ppn" || name == "procs") {
+    if (*number == 0) refuse(said, {});
+    cpus_ = *number;
+    terms_.says_cpus = true;
+  } else if (name == "ngpus" || name == "gpus") {
+    gpus_ = *number;
+  } else if (name == "mpiprocs") {
+    terms_.tasks = static_cast<std::uint32_t>(*number);
+  } else if (name == "ompthreads") {
+    terms_.options.insert(terms_.options.end(), {"--env", "OMP_NUM_THREADS=" + value});
+  } else {
+    refuse(said, {});
+  }
+}
+
+void PbsOptions::take_attributes(const std::string& said, const std::string& list) {
+  // `depend=afterok:1,afterany:2` has commas of its own.
+  if (list.starts_with("depend=")) return take_dependency(said, std::string_view(list).substr(7));
+  for_each_part(list, ',', [&](std::string_view one) {
+    const auto [name, value] = parted(one, '=');
+    const Directive* directive = directive_named("W " + std::string(name));
+    const std::string own = "-W " + std::string(one);
+    if (directive == nullptr) refuse(said, {});
+    if (directive->fate == Refused) refuse(own, directive->what);
+    if (directive->fate == LeftOut) {
+      terms_.left_out.push_back(own);
+    } else if (name == "depend") {
+      refuse(own, "write it as a -W of its own");
+    } else {
+      hold(own, value == "true" ? Words{"--wait"} : Words{});
+    }
+  });
+}
+
+void PbsOptions::take_dependency(const std::string& said, std::string_view text) {
+  for_each_part(text, ',', [&](std::string_view one) {
+    const std::pair<std::string_view, std::string_view> parts = parted(one, ':');
+    const std::string_view kind = parts.first, ids = parts.second;
+    if ((kind != "afterok" && kind != "afterany") || ids.empty())
+      refuse(said, "only afterok and afterany can be waited for, of tasks of hpcbatch");
+    for_each_part(ids, ':', [&](std::string_view job) {
+      std::string_view digits = job.substr(0, job.find('.'));
+      if (digits.ends_with("[]")) digits.remove_suffix(2);
+      const auto id = id_of_batch_number(number_in(digits).value_or(0));
+      if (!id)
+        refuse(said, "job " + std::string(job) +
+                         " is none of hpcbatch's, whose numbers begin with 2000000001");
+      hold("-W depend=" + std::string(kind) + ":" + std::string(job),
+           {kind == "afterok" ? "--after" : "--after-any", std::to_string(id->value)});
+    });
+  });
+}
+
+Terms PbsOptions::finish() {
+  Words& options = terms_.options;
+  const auto add = [&](const char* option, std::uint64_t value) {
+    options.emplace_back(option);
+    options.push_back(std::to_string(value));
+  };
+  if (cpus_ != 0) add("--cpus", cpus_);
+  if (memory_ == 0 && terms_.memory_per_cpu != 0)
+    memory_ = terms_.memory_per_cpu * std::max<std::uint64_t>(1, cpus_);
+  if (memory_ != 0) add("--mem", memory_);
+  if (gpus_ != 0) {
+    add("--gpus", gpus_);
+    terms_.gpus = std::to_string(gpus_);
+  }
+  terms_.joined = joined_;
+  return std::move(terms_);
+}
+
+}  // namespace hpcbatch::batch

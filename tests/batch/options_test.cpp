@@ -1,0 +1,195 @@
+// Options of sbatch and qsub: what holds, what is left out, what is refused.
+#include "batch/file_pattern.hpp"
+#include "batch/pbs_options.hpp"
+#include "batch/slurm_options.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace hpcbatch::batch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Terms slurm(const std::string& line) {
+  SlurmOptions options("#SBATCH ");
+  options.read(split_words(line, "job.sh:2: "), "job.sh:2: ");
+  return options.finish();
+}
+
+Terms pbs(const std::string& line) {
+  PbsOptions options("#PBS ");
+  options.read(split_words(line, "job.sh:2: "), "job.sh:2: ");
+  return options.finish();
+}
+
+template <class Read>
+std::string refused(Read read, const std::string& line) {
+  try {
+    read(line);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
+  EXPECT_THAT(slurm("-c 4 --mem=500 -t 1-2:30 --job-name=fit -a0-9:3%2").options,
+              ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
+                          "--array", "0-9:3%2"));
+  EXPECT_THAT(slurm("--part=cpu -A lab --hold --nice --nice=-5 --tmp=10G").options,
+              ElementsAre("--partition", "cpu", "--account", "lab", "--hold", "--priority=-100",
+                          "--priority", "5", "--disk", "10G"));
+  EXPECT_THAT(slurm("--mem 0 --exclusive").options, ElementsAre("--mem", "all", "--cpus", "all"));
+  EXPECT_THAT(slurm("-t 0 --time=UNLIMITED").options, IsEmpty());
+  EXPECT_THAT(slurm("-J -x").options, ElementsAre("--name=-x")) << "a value it needs";
+}
+
+TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
+  const Terms terms = slurm("-n 4 -c 2 --mem-per-cpu=1G -N 1");
+  EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--cpus", "8", "--mem", "8589934592"));
+  EXPECT_EQ(terms.tasks, 4U);
+  EXPECT_TRUE(terms.says_cpus);
+  EXPECT_EQ(slurm("--ntasks-per-node=3").tasks, 3U);
+  EXPECT_THAT(slurm("-n 2 --gpus-per-task=a100:2").options,
+              ElementsAre("--gpus", "a100:2", "--gpus", "a100:4", "--cpus", "2"));
+  EXPECT_THAT(slurm("-G 2 --cpus-per-gpu=3 --mem-per-gpu=1M").options,
+              ElementsAre("--gpus", "2", "--cpus", "6", "--mem", "2097152"));
+}
+
+TEST(SlurmOptionsTest, WhatHoldsAndWhatIsLeftOutIsTold) {
+  const Terms terms = slurm("--mem=500 -o out.%j --mail-type=END --requeue");
+  EXPECT_THAT(terms.held, ElementsAre("--mem=500 as --mem 500M", "-o out.%j as --stdout out.%j"));
+  EXPECT_THAT(terms.left_out, ElementsAre("--mail-type=END", "--requeue"));
+}
+
+TEST(SlurmOptionsTest, TasksWaitForNumbersOfOurs) {
+  EXPECT_THAT(
+      slurm("-d afterok:2000000012:2000000013,afterany:2000000014,aftercorr:2000000015").options,
+      ElementsAre("--after", "12", "--after", "13", "--after-any", "14", "--after-each", "15"));
+  for (const char* wrong :
+       {"afterok:12", "singleton", "afternotok:2000000012", "after:2000000012+5",
+        "afterok:2000000012?afterok:2000000013", "afterok:2000000012_3", "afterok:", "afterok",
+        "expand:2000000012", ","})
+    EXPECT_THAT(refused(slurm, std::string("-d ") + wrong), HasSubstr("'#SBATCH -d")) << wrong;
+}
+
+TEST(SlurmOptionsTest, ASignalGoesToTheScript) {
+  const Terms terms = slurm("--signal=B:SIGUSR1@120");
+  EXPECT_EQ(terms.signal, "USR1");
+  EXPECT_EQ(terms.signal_before, 120U);
+  EXPECT_EQ(slurm("--signal=B:TERM").signal_before, 60U);
+  for (const char* wrong : {"USR1@60", "B:USR1@soon", "B:", "B:US R", "B:U;x"})
+    EXPECT_NE(refused(slurm, std::string("\"--signal=") + wrong + "\""), "") << wrong;
+}
+
+TEST(SlurmOptionsTest, OthersAreRefusedByName) {
+  for (const char* line : {"-N 4",
+                           "--nodes=2-4",
+                           "--time=soon",
+                           "--nonsense",
+                           "--gres=gpu:1,disk:2",
+                           "-Z",
+                           "--open-mode=append",
+                           "--begin=now+1hour",
+                           "--signal=USR1@10",
+                           "--nodelist=n1",
+                           "-w n1",
+                           "--gres=nvme:100",
+                           "--deadline=noon",
+                           "-n 0",
+                           "--mem=lots",
+                           "--cp=1",
+                           "--",
+                           "--output=%q.txt",
+                           "--output=%",
+                           "--hold=yes",
+                           "--partition",
+                           "-i in.%N"})
+    EXPECT_THAT(refused(slurm, line), HasSubstr("job.sh:2: '")) << line;
+  EXPECT_EQ(refused(slurm, "word"), "job.sh:2: 'word' is no option of sbatch");
+  EXPECT_THAT(refused(slurm, "hetjob"), HasSubstr("submit a script for each of its parts"));
+  EXPECT_EQ(
+      refused(slurm, "--begin=16:00"),
+      "job.sh:2: '#SBATCH --begin=16:00': tasks start as soon as they can; run submit at that "
+      "time, by cron or at, or say --hold");
+}
+
+TEST(SlurmFileTest, SignsArePlacesOfOurs) {
+  const PatternNames array{"fit", "me", true};
+  const auto file = [&](const char* pattern) { return slurm_file(pattern, array).value_or("?"); };
+  EXPECT_EQ(file("%x_%j.out"), "fit_{number}.out");
+  EXPECT_EQ(file("s-%A_%4a.%N"), "s-{array_number}_{index:4}.{node}");
+  EXPECT_EQ(file("%u/%n.%3t.%s%%"), "me/0.000.batch%");
+  EXPECT_EQ(file("%J %12j"), "{number} {number:10}");
+  EXPECT_EQ(file("a\\%j"), "a%j");
+  EXPECT_EQ(file("%b"), "?");
+  EXPECT_EQ(slurm_file("%a", {}), "4294967294") << "as SLURM has it without an array";
+}
+
+TEST(PbsOptionsTest, AreOptionsOfSubmit) {
+  EXPECT_THAT(
+      pbs("-N fit -l select=1:ncpus=2:mem=100mb -l walltime=00:00:02 -J 1-3 -q cpu").options,
+      ElementsAre("--name", "fit", "--time", "2s", "--array", "1-3", "--partition", "cpu", "--cpus",
+                  "2", "--mem", "104857600"));
+  EXPECT_THAT(pbs("-l nodes=1:ppn=4,walltime=1:00:00,pmem=1gb").options,
+              ElementsAre("--time", "3600s", "--cpus", "4", "--mem", "4294967296"));
+  EXPECT_THAT(pbs("-o out.^array_index^ -j oe -v A=1,B -V -h").options,
+              ElementsAre("--stdout", "out.{index}", "--export", "ALL,A=1,B", "--hold"));
+  const Terms terms = pbs("-l select=ncpus=8:mpiprocs=4:ngpus=1 -m abe -M me@x -S /bin/tcsh");
+  EXPECT_EQ(terms.tasks, 4U);
+  EXPECT_EQ(terms.gpus, "1");
+  EXPECT_EQ(terms.interpreter, "/bin/tcsh");
+  EXPECT_THAT(terms.left_out, ElementsAre("-m abe", "-M me@x"));
+  EXPECT_THAT(pbs("-W depend=afterok:2000000012.server -W block=true").options,
+              ElementsAre("--after", "12", "--wait"));
+}
+
+TEST(PbsOptionsTest, OthersAreRefusedByName) {
+  for (const char* line :
+       {"-l select=2:ncpus=1", "-l select=1:ncpus=1+1:ncpus=2", "-l nodes=2:ppn=1", "-l nodes=n1",
+        "-l software=x", "-l walltime=soon", "-a 1200", "-I", "-o host:/x", "-o dir/", "-Q",
+        "-W stagein=a@b:c", "-W nonsense=1", "-W depend=afterok:12.server", "-l", "-P lab",
+        "-l mem=lots", "-l ncpus=0", "-j xx"})
+    EXPECT_THAT(refused(pbs, line), HasSubstr("job.sh:2: '#PBS ")) << line;
+  EXPECT_EQ(refused(pbs, "word"), "job.sh:2: 'word' is no option of qsub");
+}
+
+TEST(DirectivesTest, EachIsInOneListAndSaysWhy) {
+  for (const auto& all : {slurm_directives(), pbs_directives()}) {
+    std::set<std::string_view> names;
+    for (const Directive& one : all) {
+      EXPECT_TRUE(names.insert(one.name).second) << one.name;
+      EXPECT_FALSE(one.what.empty()) << one.name;
+    }
+  }
+  const std::string text = directives_as_markdown(slurm_directives(), "#SBATCH");
+  EXPECT_THAT(text, HasSubstr("| `--account`, `-A` | `--account` |"));
+  EXPECT_THAT(text, HasSubstr("| `--deadline` | tasks have no deadline"));
+}
+
+/// HPCBATCH_WRITE=1 writes the lists anew.
+TEST(DirectivesTest, ThePageShowsThem) {
+  std::ifstream page(HPCBATCH_DIRECTIVES_PAGE);
+  std::stringstream read;
+  read << page.rdbuf();
+  const std::string text = read.str(), mark = "<!-- from here on written by tests/batch -->\n";
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const std::string lists = directives_as_markdown(slurm_directives(), "#SBATCH") +
+                            directives_as_markdown(pbs_directives(), "#PBS");
+  if (std::getenv("HPCBATCH_WRITE") != nullptr)
+    std::ofstream(HPCBATCH_DIRECTIVES_PAGE) << text.substr(0, at + mark.size()) + lists;
+  else
+    EXPECT_EQ(text.substr(at + mark.size()), lists) << "HPCBATCH_WRITE=1 batch_test writes it";
+}
+
+}  // namespace
+}  // namespace hpcbatch::batch
