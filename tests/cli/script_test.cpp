@@ -49,21 +49,48 @@ TEST(ScriptTest, AScriptOfNoShellRunsFromItsFile) {
 TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
   const Script read = script_of(
       "#!/bin/sh\n#SBATCH -c 4 --mem=500\n#SBATCH -t 1-2:30\n#SBATCH --job-name=fit -a1-9%3\n"
-      "#SBATCH -o out.%A_%a.txt --gres=gpu:a100:2\n#SBATCH --mail-type=END\n#SBATCH -N1\n"
-      "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n");
+      "#SBATCH --gres=gpu:a100:2\n#SBATCH --mail-type=END\n#SBATCH -N1\n#HPCBATCH --cpus 3\n"
+      "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n",
+      {"a"});
   EXPECT_THAT(read.options,
               ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
-                          "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2",
-                          "--env", HasSubstr("HPCBATCH_SCRIPT=")));
-  EXPECT_TRUE(read.errors_go_to_output);
+                          "--array", "1-9%3", "--gpus", "a100:2", "--cpus", "3", "--env",
+                          HasSubstr("HPCBATCH_SCRIPT=#!/bin/sh")))
+      << "our own lines have the last word";
+  EXPECT_EQ(read.system, BatchSystem::Slurm);
   ASSERT_EQ(read.notes.size(), 2U);
   EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
   EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");
-  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\""));
-  EXPECT_THAT(read.command.at(4), "/bin/sh");
-  EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH -c 2\n").command,
-              ElementsAre("/bin/sh", "-c", HasSubstr("exec"), "sh", "/usr/bin/env", "python3",
-                          "/w/job.sh"));
+  EXPECT_TRUE(is_batch_command(read.command));
+  EXPECT_THAT(without_batch(read.command), ElementsAre("/bin/sh", "/w/job.sh", "a"));
+}
+
+TEST(ScriptTest, LinesForPbsHoldToo) {
+  const Script read = script_of("#!/bin/bash\n#PBS -N fit\n#PBS -l select=1:ncpus=2\n:\n#PBS -I\n");
+  EXPECT_EQ(read.system, BatchSystem::Pbs);
+  EXPECT_THAT(read.options,
+              ElementsAre("--name", "fit", "--cpus", "2", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+  const Script both = script_of("#!/bin/sh\n#PBS -N fit\n#SBATCH -c 2\n:");
+  EXPECT_EQ(both.system, BatchSystem::Slurm);
+  EXPECT_THAT(both.notes.back(), HasSubstr("the lines #PBS"));
+  EXPECT_THAT(without_batch(script_of("#PBS -S /bin/tcsh\n:").command),
+              ElementsAre("/bin/tcsh", "/w/job.sh"));
+}
+
+TEST(ScriptTest, AScriptIsSlurmsWhereThatIsSaid) {
+  const Script read = read_script("#!/bin/sh\n:\n", "/w/job.sh", {}, BatchSystem::Slurm);
+  EXPECT_EQ(read.system, BatchSystem::Slurm);
+  EXPECT_TRUE(is_batch_command(read.command));
+}
+
+TEST(ScriptTest, WhatItsCommandSetsIsKnown) {
+  for (const char* name :
+       {"SLURM_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURMD_NODENAME", "SLURM_TMPDIR"})
+    EXPECT_TRUE(is_set_by_run(BatchSystem::Slurm, name)) << name;
+  EXPECT_TRUE(is_set_by_run(BatchSystem::Pbs, "PBS_NODEFILE"));
+  EXPECT_FALSE(is_set_by_run(BatchSystem::Pbs, "SLURM_JOB_ID"));
+  EXPECT_FALSE(is_set_by_run(BatchSystem::Slurm, "SLURM_JOB"));
+  EXPECT_FALSE(is_set_by_run(BatchSystem::Slurm, "SLURM_TOPOLOGY_ADDR"));
 }
 
 TEST(ScriptTest, ItsCommandIsShownAsItsUserKnowsIt) {
@@ -80,7 +107,7 @@ TEST(ScriptTest, ItsCommandIsShownAsItsUserKnowsIt) {
 
 TEST(ScriptTest, VariablesGoAlong) {
   EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH --export=ALL,A=b,C=d\n").options,
-              ElementsAre("--env", "A=b", "--env", "C=d"));
+              ElementsAre("--export", "ALL,A=b,C=d", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
 }
 
 TEST(ScriptTest, WhatIsIndentedIsAComment) {
@@ -167,16 +194,13 @@ TEST(ScriptTest, WhatHasAValueWithoutABatchSystemIsNotReliedOn) {
 }
 
 TEST(ScriptTest, LinesOfOtherBatchSystemsAreRefused) {
-  EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH -c 2\n#PBS -l select=1:ncpus=2\n:"),
-            "/w/job.sh:3: '#PBS -l select=1:ncpus=2' is a line for PBS, which hpcbatch does not "
-            "read; say what it asks for in a line as '#HPCBATCH --cpus 2 --mem 4G --time 1h' and "
-            "remove it, or hand the script to qsub");
-  for (const char* line : {"#BSUB -n 4", "#$ -cwd", "#$ -t 1-3", "#MSUB -l nodes=1", "#PBS\t-N x",
-                           "#COBALT -n 1", "#flux: -N4", "# FLUX:-t 1h"})
+  for (const char* line : {"#BSUB -n 4", "#$ -cwd", "#$ -t 1-3", "#MSUB -l nodes=1", "#COBALT -n 1",
+                           "#flux: -N4", "# FLUX:-t 1h"})
     EXPECT_THAT(refused_script(std::string("#!/bin/sh\n") + line + "\n:"), HasSubstr(":2: '#"))
         << line;
   EXPECT_THAT(refused_script("#!/bin/sh\n:\n#$ -cwd\n"), HasSubstr("Grid Engine"));
-  for (const char* text : {"#PBSPRO\n:", "#$HOME is big\n:", ":\n#PBS -N late\n", "# PBS -N x\n:"})
+  for (const char* text :
+       {"#PBSPRO\n:", "#PBS\t-N x\n:", "#$HOME is big\n:", ":\n#PBS -N late\n", "# PBS -N x\n:"})
     EXPECT_EQ(refused_script(std::string("#!/bin/sh\n") + text), "") << text;
 }
 
@@ -184,10 +208,9 @@ TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
   EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH --nodes=4\n:"),
             "/w/job.sh:2: '#SBATCH --nodes=4' has nothing here that means the same; write a line "
             "#HPCBATCH with what you need, or hand the script to sbatch");
-  for (const char* line : {"-n 8", "--time=soon", "-t UNLIMITED", "--output=%N.txt", "--nonsense",
-                           "--gres=gpu:1,disk:2", "--dependency=afterok:12", "-Z", "--export=NONE",
-                           "--open-mode=append", "--begin=now+1hour", "--signal=B:USR1",
-                           "--nodelist=n1", "-w n1", "--gres=nvme:100", "-v"})
+  for (const char* line :
+       {"--time=soon", "--output=%b.txt", "--nonsense", "--dependency=afterok:12",
+        "--open-mode=append", "--begin=now+1hour", "-w n1", "--gres=nvme:100"})
     EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))
         << line;
   EXPECT_EQ(refused_script("#SBATCH word\n:"), "/w/job.sh:1: 'word' is no option of sbatch");

@@ -148,6 +148,65 @@ TEST_F(SubmitTest, AScriptThatReliesOnVariablesOfABatchSystemIsRefused) {
   EXPECT_EQ(cli({"submit", "--array", "1-3", array}).exit_code, 0);
 }
 
+TEST_F(SubmitTest, AScriptWithLinesOfABatchSystemFindsItsVariables) {
+  accept();
+  const std::string script =
+      file("job.sh",
+           "#!/bin/bash\n#SBATCH -a 0-9:3%2 -J fit -o %x.%A_%4a --mem=0 -p cpu -n 2\n"
+           "rm -rf /scratch/$SLURM_JOB_ID $SLURM_NTASKS_PER_CORE\n");
+  const CliResult taken = cli({"submit", script});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const json::array sent = tasks();
+  const json::object& task = sent.at(0).as_object();
+  EXPECT_EQ(task.at("numbered"), json::value(true));
+  EXPECT_EQ(task.at("memory"), "all");
+  EXPECT_EQ(task.at("max_running"), 2);
+  EXPECT_THAT(task.at("stdout").as_string().c_str(),
+              testing::EndsWith("/fit.{array_number}_{index:4}"));
+  EXPECT_EQ(task.at("stderr"), task.at("stdout"));
+  const json::object& env = task.at("env").as_object();
+  EXPECT_EQ(env.at("SLURM_ARRAY_TASK_COUNT"), "4");
+  EXPECT_EQ(env.at("SLURM_ARRAY_TASK_MAX"), "9");
+  EXPECT_EQ(env.at("SLURM_ARRAY_TASK_STEP"), "3");
+  EXPECT_EQ(env.at("SLURM_JOB_PARTITION"), "cpu");
+  EXPECT_EQ(env.at("SLURM_NTASKS"), "2");
+  const std::string other = file("other.sh", "#!/bin/sh\n#SBATCH -c 1\nrm -r /x/$SLURM_NO_SUCH\n");
+  EXPECT_THAT(cli({"submit", other}).err, HasSubstr("uses SLURM_NO_SUCH (line 3)"));
+}
+
+TEST_F(SubmitTest, AJobOfPbsBeginsAtHomeAndItsFilesLieWhereItWasSubmitted) {
+  accept();
+  CliOptions own;
+  own.environment["HOME"] = "/home/me";
+  const std::string script =
+      file("job.sh", "#!/bin/bash\n#PBS -N fit -o out.txt -j oe\ncd $PBS_O_WORKDIR/$PBS_JOBID\n");
+  const CliResult taken = cli({"submit", script}, own);
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const json::array sent = tasks();
+  const json::object& task = sent.at(0).as_object();
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(task.at("directory"), "/home/me");
+  EXPECT_EQ(task.at("stdout"), json::string(here + "/out.txt"));
+  EXPECT_EQ(task.at("stderr"), task.at("stdout"));
+  EXPECT_EQ(task.at("env").at("PBS_O_WORKDIR"), json::string(here));
+}
+
+TEST_F(SubmitTest, OfTheCallersVariablesThoseGoAlongThatAreExported) {
+  accept();
+  CliOptions own;
+  own.environment["HOME"] = "/home/me";
+  own.environment["SECRET"] = "1";
+  own.environment["KEPT"] = "2";
+  ASSERT_EQ(cli({"submit", "--export", "KEPT,A=b", "--", "true"}, own).exit_code, 0);
+  const json::array sent = tasks();
+  const json::object& environment = sent.at(0).at("environment").as_object();
+  EXPECT_EQ(environment.at("HOME"), "/home/me");
+  EXPECT_EQ(environment.at("KEPT"), "2");
+  EXPECT_FALSE(environment.contains("SECRET"));
+  EXPECT_EQ(sent.at(0).at("env").at("A"), "b");
+  EXPECT_EQ(cli({"submit", "--export", "A,,B", "--", "true"}, own).exit_code, 2);
+}
+
 TEST_F(SubmitTest, AScriptFindsWhatSlurmWouldHaveSetWhereThatIsTrueHere) {
   accept();
   const std::string script =

@@ -509,7 +509,7 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
         '#!/bin/sh\n#SBATCH -c 1 --mem=200 -a 3\n#SBATCH --mail-type=END\necho "$SLURM_ARRAY_TASK_ID $SLURM_CPUS_PER_TASK"\n'
     )
     done = shared.verb("submit", script)
-    assert done.code == 0 and "-c as --cpus 1" in done.err and "left out: --mail-type=END" in done.err, done
+    assert done.code == 0 and "-c 1 as --cpus 1" in done.err and "left out: --mail-type=END" in done.err, done
     task = done.out.strip()
     assert shared.wait(task) == 0 and shared.ok("log", f"{task}.3") == "3 1\n"
     script.write_text("#!/bin/sh\n#SBATCH -o theirs.txt\necho out; echo err >&2\n")
@@ -517,7 +517,8 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
         assert shared.wait(shared.submit(*words, script, cwd=tmp_path)) == 0
         assert (tmp_path / file).read_text() == "out\nerr\n"
     for text, sentence in (
-        ("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"),
+        ("#!/bin/sh\n#SBATCH -N 4\n:\n", "job.sh:2: '#SBATCH -N 4' has nothing here"),
+        ("#SBATCH -c 1\n:\n", "its first line does not begin with #!"),
         ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
         ("", "is empty"),
         ("a\0b", "is no script"),

@@ -105,6 +105,7 @@ struct WayOption {
 /// them, already found to be well formed.
 struct WorkOptions {
   std::optional<double> cpus;
+  bool all_cpus{false};  ///< of a node
   std::string memory, disk, time, output_limit, estimate, cpu_bind;
   std::optional<std::uint32_t> threads_per_core;
   std::optional<double> gpus;  ///< of any kind
@@ -115,12 +116,15 @@ struct WorkOptions {
   std::vector<std::string> not_sites;
   std::vector<std::string> tags;
   Assignments env;
+  /// Of the caller's variables only these, beside HOME, PATH and the like; nothing: all of them.
+  std::optional<std::vector<std::string>> exported;
   std::string directory;
   std::string standard_input, standard_output, standard_error;
   std::string container, name, kind;
   std::optional<std::uint32_t> retries;
   std::optional<std::int32_t> priority;
   bool hold{false};
+  bool numbered{false};  ///< each of its tasks has a number as a batch job has
   std::vector<std::string> after, after_any, after_each;
   std::string tool;
   Assignments parameters, inputs, outputs;
@@ -178,6 +182,7 @@ struct SubmitCommand {
   WorkOptions work;
   ManyOptions many;
   std::string script;              ///< its lines say options, too; empty: none
+  bool as_sbatch{false};           ///< it is SLURM's, and what it prints goes where sbatch puts it
   std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
   std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;

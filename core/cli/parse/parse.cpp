@@ -93,7 +93,7 @@ void check_work(const WorkOptions& work, const std::string& verb) {
   }
   if (work.one_of.size() == 1)
     throw std::invalid_argument("one --one-of leaves no choice: say each way, the best first");
-  if (!work.one_of.empty() && (work.cpus || work.gpus || !work.gpu_kinds.empty() ||
+  if (!work.one_of.empty() && (work.cpus || work.all_cpus || work.gpus || !work.gpu_kinds.empty() ||
                                !work.gpu_memory.empty() || !work.gpu_capability.empty()))
     throw std::invalid_argument("cpus and GPUs stand in each --one-of, not beside it");
   if (work.tool.empty() && work.command.empty()) {

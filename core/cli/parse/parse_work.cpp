@@ -29,6 +29,27 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
   return {text, value};
 }
 
+/// sbatch(1), --export.
+void read_export(const std::string& text, WorkOptions& work) {
+  std::vector<std::string> names;
+  bool has_all = false;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string one = text.substr(at, end - at);
+    at = end + 1;
+    if (one.empty() || one.front() == '=')
+      throw std::invalid_argument("'" + text + "' is no list; write ALL, NONE, or as ALL,NAME,A=1");
+    if (one == "ALL") {
+      has_all = true;
+    } else if (one.find('=') != std::string::npos) {
+      work.env.push_back(parse_assignment(one, "--export"));
+    } else if (one != "NONE") {
+      names.push_back(one);
+    }
+  }
+  if (!has_all) work.exported = std::move(names);
+}
+
 std::string one_of(const std::string& text, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), text) != known.end()) return text;
   throw std::invalid_argument(fmt::format("'{}' is none of {}{}", text, fmt::join(known, ", "),
@@ -39,11 +60,17 @@ std::string one_of(const std::string& text, const std::vector<std::string>& know
 void add_resources(CLI::App& verb, WorkOptions& work) {
   verb.option_defaults()->group("Needs");
   add_value(
-      verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_cpus(t); },
-      "processors; a half is 0.5 (1)");
+      verb, "--cpus", "N",
+      [&work](const std::string& t) {
+        work.all_cpus = t == "all";
+        work.cpus = work.all_cpus ? std::nullopt : std::optional(parse_cpus(t));
+      },
+      "processors; a half is 0.5; all: those of a node (1)");
   add_value(
-      verb, "--mem", "SIZE", [&work](const std::string& t) { work.memory = checked_size(t); },
-      "memory, a limit too: bytes, or as 500M, 8G (its cpus' share of a node)");
+      verb, "--mem", "SIZE",
+      [&work](const std::string& t) { work.memory = t == "all" ? t : checked_size(t); },
+      "memory, a limit too: bytes, or as 500M, 8G; all: that of a node (its cpus' share of a "
+      "node)");
   add_value(
       verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
       "scratch space: bytes, or as 10G (none)");
@@ -125,6 +152,10 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
       verb, "--env", "NAME[=VALUE]",
       [&work](const std::string& t) { work.env.push_back(parse_env(t)); },
       "set this variable; may be repeated");
+  add_value(
+      verb, "--export", "LIST", [&work](const std::string& t) { read_export(t, work); },
+      "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and NAME=VALUE, "
+      "parted by commas, with ALL among them beside all (ALL)");
   verb.add_option("--cwd", work.directory, "directory to run in (the current one)")
       ->type_name("DIR");
   verb.add_option("--stdin", work.standard_input, "standard input (none)")->type_name("FILE");

@@ -1,19 +1,12 @@
 #include "cli/parse/script.hpp"
 
-#include "cli/parse/spelled.hpp"
+#include "batch/pbs_options.hpp"
+#include "batch/slurm_options.hpp"
 #include "documents/texts.hpp"
-#include "model/quantities.hpp"
-
-#include <hpcbatch/batch_time.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <cmath>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -32,169 +25,7 @@ std::string_view trimmed(std::string_view text) {
   return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
 }
 
-/// As a shell would: blanks part words but within quotation marks; a comment ends them.
-std::vector<std::string> split_words(std::string_view text, const std::string& where) {
-  std::vector<std::string> words;
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  for (const char c : text) {
-    if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      in_word = true;
-    } else if (c == ' ' || c == '\t' || c == '\r') {
-      if (in_word) words.push_back(std::exchange(word, {}));
-      in_word = false;
-    } else if (c == '#' && !in_word) {
-      break;
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  if (quote != 0) throw std::invalid_argument(where + "a quotation mark is not closed");
-  if (in_word) words.push_back(word);
-  return words;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// SLURM counts in megabytes where no unit is said.
-std::string memory_of(const std::string& text) {
-  return number_in(text) ? text + "M" : text;
-}
-
-/// `%a` and `%j` of a file's name; nothing where it asks for more.
-std::optional<std::string> pattern_as_path(std::string text) {
-  for (const auto& [theirs, ours] : {std::pair<std::string_view, std::string_view>{"%A_%a", "{id}"},
-                                     {"%A.%a", "{id}"},
-                                     {"%j", "{id}"},
-                                     {"%J", "{id}"},
-                                     {"%a", "{index}"}}) {
-    for (std::size_t at = text.find(theirs); at != std::string::npos; at = text.find(theirs))
-      text.replace(at, theirs.size(), ours);
-  }
-  if (text.find('%') != std::string::npos) return std::nullopt;
-  return text;
-}
-
 using ScriptWords = std::vector<std::string>;
-/// Options of ours that mean the same; nothing where it cannot be told, which is refused.
-using Meaning = std::function<std::optional<ScriptWords>(const std::string& value)>;
-
-Meaning same(const std::string& option) {
-  return [option](const std::string& value) { return ScriptWords{option, value}; };
-}
-
-std::optional<ScriptWords> only_one(const std::string& value) {
-  if (value != "1") return std::nullopt;
-  return ScriptWords{};
-}
-
-std::optional<ScriptWords> gpus_of(const std::string& value) {
-  if (value == "gpu") return ScriptWords{"--gpus", "1"};
-  const std::string count = value.starts_with("gpu:") ? value.substr(4) : value;
-  if (count.find(',') != std::string::npos || count.empty()) return std::nullopt;
-  return ScriptWords{"--gpus", count};
-}
-
-std::optional<ScriptWords> file_as(const std::string& option, const std::string& value) {
-  const auto path = pattern_as_path(value);
-  if (!path) return std::nullopt;
-  return ScriptWords{option, *path};
-}
-
-/// The environment goes along, as with ALL.
-std::optional<ScriptWords> environment_of(const std::string& value) {
-  ScriptWords words;
-  bool has_all = false;
-  for (std::size_t at = 0; at <= value.size();) {
-    const std::size_t end = std::min(value.find(',', at), value.size());
-    const std::string one = value.substr(at, end - at);
-    at = end + 1;
-    if (one == "ALL") {
-      has_all = true;
-    } else if (one.find('=') != std::string::npos) {
-      words.insert(words.end(), {"--env", one});
-    } else {
-      return std::nullopt;
-    }
-  }
-  return has_all ? std::optional(words) : std::nullopt;
-}
-
-struct SbatchOption {
-  char letter;  ///< 0: it has none
-  std::string_view name;
-  Meaning meaning;
-};
-
-// NOLINTNEXTLINE(readability-function-size)
-const std::vector<SbatchOption>& known_options() {
-  static const std::vector<SbatchOption> all{
-      {'c', "cpus-per-task", same("--cpus")},
-      {0, "mem",
-       [](const std::string& value) {
-         return ScriptWords{"--mem", memory_of(value)};
-       }},
-      {'t', "time",
-       [](const std::string& value) -> std::optional<ScriptWords> {
-         const auto time = slurm_time(value);
-         if (!time || time->count() == 0) return std::nullopt;
-         return ScriptWords{"--time", std::to_string(time->count()) + "s"};
-       }},
-      {'a', "array", same("--array")},
-      {'J', "job-name", same("--name")},
-      {'o', "output", [](const std::string& value) { return file_as("--stdout", value); }},
-      {'e', "error", [](const std::string& value) { return file_as("--stderr", value); }},
-      {'i', "input", [](const std::string& value) { return file_as("--stdin", value); }},
-      {0, "export", environment_of},
-      {0, "open-mode",
-       [](const std::string& value) {
-         return value == "truncate" ? std::optional(ScriptWords{}) : std::nullopt;
-       }},
-      {'A', "account", same("--account")},
-      {'q', "qos", same("--qos")},
-      {'p', "partition", same("--partition")},
-      {'C', "constraint", same("--constraint")},
-      {0, "reservation", same("--reservation")},
-      {'D', "chdir", same("--cwd")},
-      {'G', "gpus", gpus_of},
-      {0, "gpus-per-task", gpus_of},
-      {0, "gpus-per-node", gpus_of},
-      {0, "gres",
-       [](const std::string& value) {
-         return value.starts_with("gpu") ? gpus_of(value) : std::nullopt;
-       }},
-      {0, "tmp",
-       [](const std::string& value) {
-         return ScriptWords{"--disk", memory_of(value)};
-       }},
-      {'N', "nodes", only_one},
-      {'n', "ntasks", only_one},
-      {0, "ntasks-per-node", only_one}};
-  return all;
-}
-
-/// Those of sbatch that change nothing of what is computed.
-bool may_be_left_out(std::string_view name) {
-  static const std::set<std::string_view> kLeftOut{
-      "mail-type", "mail-user", "comment", "nice",     "requeue",       "no-requeue",
-      "exclusive", "parsable",  "quiet",   "verbose",  "hint",          "get-user-env",
-      "wckey",     "profile",   "wait",    "time-min", "oversubscribe", "kill-on-invalid-dep",
-      "delay-boot"};
-  return kLeftOut.contains(name);
-}
 
 /// Lines of other batch systems, and the program that takes them.
 struct Foreign {
@@ -202,11 +33,10 @@ struct Foreign {
   bool only_in_head;  ///< that system does not read them behind the first command
 };
 constexpr std::array kForeign{
-    Foreign{"#PBS", "PBS", "qsub", true}, Foreign{"#BSUB", "LSF", "bsub", false},
-    Foreign{"#$ -", "Grid Engine", "qsub", false}, Foreign{"#$\t-", "Grid Engine", "qsub", false},
-    Foreign{"#$-", "Grid Engine", "qsub", false}, Foreign{"#MSUB", "Moab", "msub", true},
-    Foreign{"#COBALT", "Cobalt", "qsub", true}, Foreign{"#OAR", "OAR", "oarsub", true},
-    Foreign{"#PJM", "PJM", "pjsub", true},
+    Foreign{"#BSUB", "LSF", "bsub", false}, Foreign{"#$ -", "Grid Engine", "qsub", false},
+    Foreign{"#$\t-", "Grid Engine", "qsub", false}, Foreign{"#$-", "Grid Engine", "qsub", false},
+    Foreign{"#MSUB", "Moab", "msub", true}, Foreign{"#COBALT", "Cobalt", "qsub", true},
+    Foreign{"#OAR", "OAR", "oarsub", true}, Foreign{"#PJM", "PJM", "pjsub", true},
     // In either case, with or without the space (Flux's RFC 36).
     Foreign{"#flux:", "Flux", "flux batch", false}, Foreign{"# flux:", "Flux", "flux batch", false},
     Foreign{"#FLUX:", "Flux", "flux batch", false},
@@ -228,9 +58,15 @@ void refuse_foreign(std::string_view line, bool is_in_head, const std::string& w
   }
 }
 
+/// Words of one line, and where it stands.
+struct BatchLine {
+  ScriptWords words;
+  std::string where;
+};
+
 class Reader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  Reader(const std::string& file, BatchSystem of) : system(of), file_(file) {}
   void line(std::string_view text, std::size_t number) {
     where_ = file_ + ":" + std::to_string(number) + ": ";
     if (const std::string_view words = trimmed(text); !words.empty() && words.front() != '#')
@@ -238,99 +74,51 @@ class Reader {
     refuse_foreign(text, in_head_, where_);
     if (in_head_) read_ours(text);
   }
-  void end() { put_memory_per_cpu(); }
+  void end() {
+    if (!slurm_.empty() || system == BatchSystem::Slurm) {
+      system = BatchSystem::Slurm;
+      terms = read<batch::SlurmOptions>("#SBATCH ", slurm_);
+      if (!pbs_.empty()) terms.left_out.emplace_back("the lines #PBS");
+    } else if (!pbs_.empty()) {
+      system = BatchSystem::Pbs;
+      terms = read<batch::PbsOptions>("#PBS ", pbs_);
+    }
+    options = terms.options;
+    options.insert(options.end(), own_.begin(), own_.end());
+  }
   ScriptWords options;
-  std::string read, left_out;
+  BatchSystem system;
+  batch::Terms terms;
 
  private:
   void read_ours(std::string_view text) {
-    for (const std::string_view ours : {"#HPCBATCH", "#SBATCH"}) {
-      if (!text.starts_with(ours) || text.size() == ours.size()) continue;
-      if (text[ours.size()] != ' ' && text[ours.size()] != '\t') continue;
-      const ScriptWords words = split_words(text.substr(ours.size()), where_);
-      if (ours == "#SBATCH")
-        read_sbatch(words);
-      else
-        options.insert(options.end(), words.begin(), words.end());
-    }
+    const auto words_of = [&](std::string_view mark, bool may_join) -> std::optional<ScriptWords> {
+      if (!text.starts_with(mark) || text.size() == mark.size()) return std::nullopt;
+      const char next = text[mark.size()];
+      if (next != ' ' && next != '\t' && !(may_join && next == '-')) return std::nullopt;
+      return batch::split_words(text.substr(mark.size()), where_);
+    };
+    if (const auto words = words_of("#HPCBATCH", false))
+      own_.insert(own_.end(), words->begin(), words->end());
+    if (auto words = words_of("#SBATCH", true)) slurm_.push_back({std::move(*words), where_});
+    if (auto words = words_of("#PBS", false)) pbs_.push_back({std::move(*words), where_});
   }
-  void read_sbatch(const ScriptWords& words) {
-    for (std::size_t at = 0; at < words.size();) read_option(words, at);
-  }
-  void read_option(const ScriptWords& words, std::size_t& at) {
-    const std::string& word = words[at++];
-    std::string name, value;
-    bool has_value = false;
-    if (word.starts_with("--")) {
-      const std::size_t equals = std::min(word.find('='), word.size());
-      name = word.substr(2, equals - 2);
-      has_value = equals < word.size();
-      if (has_value) value = word.substr(equals + 1);
-    } else if (word.size() >= 2 && word[0] == '-') {
-      name = long_name(word[1]);
-      has_value = word.size() > 2;
-      value = word.substr(2);
-    } else {
-      throw std::invalid_argument(where_ + "'" + word + "' is no option of sbatch");
-    }
-    if (!has_value && at < words.size() && !words[at].starts_with('-')) value = words[at++];
-    take(word, name, value);
-  }
-  static std::string long_name(char letter) {
-    for (const SbatchOption& option : known_options()) {
-      if (option.letter == letter) return std::string(option.name);
-    }
-    return std::string(1, letter);
-  }
-  void take(const std::string& word, const std::string& name, const std::string& value) {
-    const auto known =
-        std::find_if(known_options().begin(), known_options().end(),
-                     [&](const SbatchOption& option) { return option.name == name; });
-    if (known == known_options().end() && may_be_left_out(name)) {
-      left_out += (left_out.empty() ? "" : ", ") + word;
-      return;
-    }
-    if (name == "mem-per-cpu") {
-      const auto bytes = parse_size(memory_of(value));
-      if (bytes) {
-        memory_per_cpu_ = *bytes;
-        read += (read.empty() ? "" : ", ") + word + " as --mem";
-        return;
-      }
-    }
-    const auto meaning = known == known_options().end() ? std::nullopt : known->meaning(value);
-    if (!meaning) {
-      throw std::invalid_argument(
-          where_ + "'#SBATCH " + word +
-          (value.empty() || word.ends_with(value) ? "" : " " + value) +
-          "' has nothing here that means the same; write a line #HPCBATCH with what you need, or "
-          "hand the script to sbatch");
-    }
-    options.insert(options.end(), meaning->begin(), meaning->end());
-    std::string ours;
-    for (const std::string& one : *meaning) ours += (ours.empty() ? "" : " ") + one;
-    read += (read.empty() ? "" : ", ") + word + (ours.empty() ? "" : " as " + ours);
-  }
-
-  /// For as many cpus as are asked for in the end.
-  void put_memory_per_cpu() {
-    if (memory_per_cpu_ == 0) return;
-    double cpus = 1;
-    for (std::size_t at = 0; at + 1 < options.size(); ++at)
-      if (options[at] == "--cpus") cpus = parse_cpus(options[at + 1]);
-    options.insert(options.end(),
-                   {"--mem", std::to_string(std::llround(static_cast<double>(memory_per_cpu_) *
-                                                         std::max(1.0, cpus)))});
+  template <class Options>
+  static batch::Terms read(const char* mark, const std::vector<BatchLine>& lines) {
+    Options reader(mark);
+    for (const BatchLine& line : lines) reader.read(line.words, line.where);
+    return reader.finish();
   }
 
   const std::string& file_;
   std::string where_;
   bool in_head_{true};
-  std::uint64_t memory_per_cpu_{0};
+  ScriptWords own_;
+  std::vector<BatchLine> slurm_, pbs_;
 };
 
-/// Of sbatch's variables those that have another value for each task.  What the user has set
-/// stays; an array's is there in an array alone.
+/// Of sbatch's variables those that have another value for each task, for a script that only names
+/// some.  What the user has set stays; an array's is there in an array alone.
 constexpr std::string_view kTaskVariables =
     "n=${HPCBATCH_CPUS%.*}; [ \"$n\" -gt 0 ] || n=1; "
     "export SLURM_CPUS_PER_TASK=\"${SLURM_CPUS_PER_TASK:-$n}\" "
@@ -340,7 +128,7 @@ constexpr std::string_view kTaskVariables =
 
 ScriptWords interpreter_of(const std::string& text) {
   if (!text.starts_with("#!")) return {"/bin/sh"};
-  ScriptWords words = split_words(std::string_view(text).substr(2, text.find('\n') - 2), "");
+  ScriptWords words = batch::split_words(std::string_view(text).substr(2, text.find('\n') - 2), "");
   if (words.empty()) words = {"/bin/sh"};
   return words;
 }
@@ -367,12 +155,68 @@ constexpr const char* kRunText =
 
 }  // namespace
 
-Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments) {
+namespace {
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+void refuse_long(const std::string& text, const std::string& file) {
+  if (text.size() > kLargestText)
+    throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
+                                " bytes, more than the system hands to a shell; submit it as a "
+                                "command: hpcbatch submit -- sh " +
+                                file);
+}
+
+/// Started as its batch system starts it.
+void run_as_batch(Script& script, const Reader& reader, const std::string& text,
+                  const std::string& file, const ScriptWords& arguments) {
+  if (!reader.terms.interpreter.empty()) script.command = {reader.terms.interpreter};
+  if (is_posix_shell(script.command)) refuse_long(text, file);
+  if (text.size() <= kLargestText)
+    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
+  script.terms = reader.terms;
+  script.system = reader.system;
+  script.command = batch_command({.system = reader.system}, file, script.command, arguments);
+  const std::string program = reader.system == BatchSystem::Slurm ? "sbatch" : "qsub";
+  if (!reader.terms.held.empty())
+    script.notes.push_back("of its lines for " + program +
+                           " these hold here: " + listed(reader.terms.held));
+  if (!reader.terms.left_out.empty())
+    script.notes.push_back("of its lines for " + program +
+                           " these are left out: " + listed(reader.terms.left_out));
+}
+
+void run_as_it_is(Script& script, const std::string& text, const std::string& file,
+                  const ScriptWords& arguments) {
+  if (is_posix_shell(script.command)) {
+    refuse_long(text, file);
+    // `-` and `--` end a shell's options.
+    if (script.command.back() == "-" || script.command.back() == "--") script.command.pop_back();
+    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
+    script.command.insert(script.command.end(), {"-c", kRunText});
+  }
+  script.names_slurm = text.find("SLURM_") != std::string::npos;
+  if (script.names_slurm) {
+    script.command.insert(script.command.begin(),
+                          {"/bin/sh", "-c", std::string(kTaskVariables), "sh"});
+  }
+  script.command.push_back(file);
+  script.command.insert(script.command.end(), arguments.begin(), arguments.end());
+}
+
+}  // namespace
+
+Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments,
+                   BatchSystem of) {
   if (text.find("\r\n") != std::string::npos)
     throw std::invalid_argument(file +
                                 " has lines that end as on Windows (CR LF), which a shell "
                                 "takes for a part of them; dos2unix mends that");
-  Reader reader(file);
+  Reader reader(file, of);
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -382,35 +226,16 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
   }
   reader.end();
   Script script{std::move(reader.options), interpreter_of(text)};
-  const bool is_slurms = !reader.read.empty() || !reader.left_out.empty();
-  script.errors_go_to_output = is_slurms;
-  if (is_posix_shell(script.command)) {
-    if (text.size() > kLargestText)
-      throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
-                                  " bytes, more than the system hands to a shell; submit it as a "
-                                  "command: hpcbatch submit -- sh " +
-                                  file);
-    // `-` and `--` end a shell's options.
-    if (script.command.back() == "-" || script.command.back() == "--") script.command.pop_back();
-    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
-    script.command.insert(script.command.end(), {"-c", kRunText});
-  }
+  if (reader.system == BatchSystem::None)
+    run_as_it_is(script, text, file, arguments);
+  else
+    run_as_batch(script, reader, text, file, arguments);
   script.variables = batch_variables_of(text);
-  script.knows_slurm = is_slurms || text.find("SLURM_") != std::string::npos;
-  if (script.knows_slurm) {
-    script.command.insert(script.command.begin(),
-                          {"/bin/sh", "-c", std::string(kTaskVariables), "sh"});
-  }
-  script.command.push_back(file);
-  script.command.insert(script.command.end(), arguments.begin(), arguments.end());
-  if (!reader.read.empty())
-    script.notes.push_back("of its lines for sbatch these hold here: " + reader.read);
-  if (!reader.left_out.empty())
-    script.notes.push_back("of its lines for sbatch these are left out: " + reader.left_out);
   return script;
 }
 
 std::vector<std::string> command_of_script(std::vector<std::string> command) {
+  if (is_batch_command(command)) return without_batch(command);
   constexpr std::ptrdiff_t kWrapper = 4;
   if (command.size() > kWrapper && command[2] == kTaskVariables)
     command.erase(command.begin(), command.begin() + kWrapper);

@@ -1,6 +1,8 @@
 // Batch scripts: what their comments ask for -> options of `submit`, and how they are run.
 #pragma once
 
+#include "batch/directives.hpp"
+#include "cli/parse/script_run.hpp"
 #include "cli/parse/script_variables.hpp"
 
 #include <array>
@@ -10,7 +12,7 @@
 
 namespace hpcbatch {
 
-/// Variables of SLURM's that have another value for each task; the last one in arrays alone.
+/// Variables of SLURM's that a script without lines for it finds; the last one in arrays alone.
 inline constexpr std::array<std::string_view, 3> kOfEachTask{
     "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_ARRAY_TASK_ID"};
 
@@ -22,19 +24,22 @@ struct Script {
   std::vector<std::string> notes{};
   /// Of batch systems, which it relies on.
   std::vector<BatchVariable> variables{};
-  /// It has lines for SLURM or names variables of SLURM's; its command sets kOfEachTask itself.
-  bool knows_slurm{false};
-  /// As sbatch does it where nothing else is said.
-  bool errors_go_to_output{false};
+  /// Whose lines it has, and what they come to; its command sets the variables of that system.
+  BatchSystem system{BatchSystem::None};
+  batch::Terms terms{};
+  /// It has no such lines and names variables of SLURM's: its command sets kOfEachTask itself.
+  bool names_slurm{false};
 };
 
-/// Lines `#HPCBATCH --cpus 4` hold as they stand, lines `#SBATCH` (sbatch(1)) where they mean the
-/// same; both end at the first line that is neither a comment nor empty.  A script of a shell is
-/// run as it is now, whatever becomes of the file; one of another interpreter from its file.
-/// `file`: absolute, as the user wants it called.  Throws std::invalid_argument with one sentence
-/// where a line asks for what is not to be had, or is another batch system's.
+/// Lines `#HPCBATCH --cpus 4` hold as they stand, over lines `#SBATCH` and, where there are none of
+/// these, `#PBS`; all end at the first line that is neither a comment nor empty.  A script with lines
+/// for a batch system runs from a copy, as there.  Without them one of a shell is run as it is now,
+/// whatever becomes of the file; one of another interpreter from its file.  `file`: absolute, as the
+/// user wants it called.  Throws std::invalid_argument with one sentence where a line asks for what
+/// is not to be had, or is another batch system's.
+/// `of`: it is that system's, whether or not it has lines for it.
 Script read_script(const std::string& text, const std::string& file,
-                   const std::vector<std::string>& arguments);
+                   const std::vector<std::string>& arguments, BatchSystem of = BatchSystem::None);
 
 /// What runs a script, less what read_script has put around it: `/bin/bash job.sh a b`; any other
 /// command as it is.

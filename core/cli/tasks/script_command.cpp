@@ -1,18 +1,24 @@
 #include "cli/tasks/script_command.hpp"
 
+#include "batch/file_pattern.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/script.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/tasks/task_file.hpp"
+#include "model/index_set.hpp"
+#include "model/quantities.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -47,7 +53,7 @@ OptionWords left_over(const OptionWords& script, const OptionWords& said) {
 }
 
 bool has_batch_line(const std::string& text) {
-  for (const char* mark : {"#SBATCH", "#HPCBATCH"}) {
+  for (const char* mark : {"#PBS", "#HPCBATCH"}) {
     if (text.starts_with(mark) || text.find(std::string("\n") + mark) != std::string::npos)
       return true;
   }
@@ -78,12 +84,159 @@ std::string read_text(const SubmitCommand& asked, const Interrupt& interrupt) {
   return text;
 }
 
-/// Of sbatch's variables those that are the same for all tasks; what the user sets holds.
-void set_slurms_variables(WorkOptions& work, const std::string& directory) {
-  Assignments variables{{"SLURM_SUBMIT_DIR", directory}, {"SLURM_NTASKS", "1"},
-                        {"SLURM_NPROCS", "1"},           {"SLURM_NNODES", "1"},
-                        {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.name}};
+std::string host_name() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+/// As client_name has it, without the door by which he came.
+std::string user_name() {
+  const std::string client = client_name();
+  return client.substr(client.find(':') + 1);
+}
+
+std::string variable_of(const Surroundings& around, const std::string& name) {
+  const auto found = around.environment.find(name);
+  return found == around.environment.end() ? std::string() : found->second;
+}
+
+/// Those that are there only where they have a value.
+void add_said(Assignments& variables, const char* name, const std::string& value) {
+  if (!value.empty()) variables.emplace_back(name, value);
+}
+
+std::string tag_value(const WorkOptions& work, std::string_view key) {
+  std::string value;
+  for (const std::string& tag : work.tags)
+    if (tag.starts_with(key) && tag.substr(key.size(), 1) == "=")
+      value = tag.substr(key.size() + 1);
+  return value;
+}
+
+/// The step of `0-9:3`; of others 1, as SLURM has it.
+std::string step_of(const std::string& indices) {
+  const std::size_t colon = indices.find(':');
+  return colon == std::string::npos || indices.find(',') != std::string::npos
+             ? "1"
+             : indices.substr(colon + 1);
+}
+
+void add_array(Assignments& variables, const ManyOptions& many) {
+  if (!many.array) return;
+  const auto indices = parse_index_set(many.array->indices);
+  if (!indices || indices->empty()) return;
+  variables.emplace_back("SLURM_ARRAY_TASK_COUNT", std::to_string(indices->size()));
+  variables.emplace_back("SLURM_ARRAY_TASK_MIN", std::to_string(indices->ranges().back().first));
+  variables.emplace_back("SLURM_ARRAY_TASK_MAX", std::to_string(indices->ranges().front().last));
+  variables.emplace_back("SLURM_ARRAY_TASK_STEP", step_of(many.array->indices));
+}
+
+/// Of a script that only names some of them.
+Assignments few_variables(const WorkOptions& work, const std::string& directory) {
+  return {{"SLURM_SUBMIT_DIR", directory}, {"SLURM_NTASKS", "1"},
+          {"SLURM_NPROCS", "1"},           {"SLURM_NNODES", "1"},
+          {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.name}};
+}
+
+/// Of sbatch's variables those that are the same for all tasks.
+Assignments slurm_variables(const SubmitCommand& submit, const batch::Terms& terms,
+                            const Surroundings& around) {
+  const std::string tasks = std::to_string(std::max(1U, terms.tasks));
+  Assignments all = few_variables(submit.work, around.directory);
+  all.insert(all.end(), {{"SLURM_NTASKS", tasks},
+                         {"SLURM_NPROCS", tasks},
+                         {"SLURM_TASKS_PER_NODE", tasks},
+                         {"SLURM_SUBMIT_HOST", host_name()},
+                         {"SLURM_JOB_USER", user_name()},
+                         {"SLURM_JOB_UID", std::to_string(::getuid())},
+                         {"SLURM_JOB_GID", std::to_string(::getgid())},
+                         {"SLURM_PRIO_PROCESS", "0"},
+                         {"ENVIRONMENT", "BATCH"}});
+  add_said(all, "SLURM_JOB_ACCOUNT", tag_value(submit.work, "account"));
+  add_said(all, "SLURM_JOB_PARTITION", tag_value(submit.work, "partition"));
+  add_said(all, "SLURM_JOB_QOS", tag_value(submit.work, "qos"));
+  add_said(all, "SLURM_JOB_RESERVATION", tag_value(submit.work, "reservation"));
+  add_said(all, "SLURM_GPUS", terms.gpus);
+  add_said(all, "SLURM_GPUS_PER_NODE", terms.gpus_per_node);
+  add_said(all, "SLURM_GPUS_PER_TASK", terms.gpus_per_task);
+  if (terms.tasks_per_node != 0)
+    all.emplace_back("SLURM_NTASKS_PER_NODE", std::to_string(terms.tasks_per_node));
+  if (terms.memory_per_cpu != 0)
+    all.emplace_back("SLURM_MEM_PER_CPU", std::to_string(terms.memory_per_cpu >> 20));
+  add_array(all, submit.many);
+  return all;
+}
+
+Assignments pbs_variables(const SubmitCommand& submit, const batch::Terms& terms,
+                          const Surroundings& around) {
+  Assignments all{{"PBS_O_WORKDIR", around.directory},
+                  {"PBS_O_HOST", host_name()},
+                  {"PBS_O_SYSTEM", "Linux"},
+                  {"PBS_ENVIRONMENT", "PBS_BATCH"},
+                  {"PBS_JOBNAME", submit.work.name},
+                  {"PBS_NUM_NODES", "1"},
+                  {"HPCBATCH_MPIPROCS", std::to_string(std::max(1U, terms.tasks))}};
+  for (const char* name : {"HOME", "PATH", "LOGNAME", "SHELL", "LANG", "MAIL", "TZ"})
+    add_said(all, (std::string("PBS_O_") + name).c_str(), variable_of(around, name));
+  add_said(all, "PBS_ACCOUNT", tag_value(submit.work, "account"));
+  add_said(all, "PBS_QUEUE", tag_value(submit.work, "partition"));
+  add_said(all, "PBS_O_QUEUE", tag_value(submit.work, "partition"));
+  return all;
+}
+
+/// A name with signs of sbatch's, as a path of ours.
+void fill_pattern(std::string& file, const batch::PatternNames& names) {
+  if (!file.starts_with(batch::kPatternMark)) return;
+  file = batch::slurm_file(std::string_view(file).substr(1), names).value_or(std::string());
+}
+
+void put_files(SubmitCommand& submit, const Script& script, const Surroundings& around) {
+  WorkOptions& work = submit.work;
+  const bool is_array = submit.many.array || !submit.many.items.sources.empty();
+  if (submit.as_sbatch && work.standard_output.empty())
+    work.standard_output =
+        std::string(1, batch::kPatternMark) + (is_array ? "slurm-%A_%a.out" : "slurm-%j.out");
+  const batch::PatternNames names{work.name, user_name(), is_array};
+  for (std::string* file : {&work.standard_output, &work.standard_error, &work.standard_input})
+    fill_pattern(*file, names);
+  if (script.terms.joined == "oe") work.standard_error = work.standard_output;
+  if (script.terms.joined == "eo") work.standard_output = work.standard_error;
+  if (script.system == BatchSystem::Slurm && work.standard_error.empty())
+    work.standard_error = work.standard_output;
+  if (script.system != BatchSystem::Pbs || !work.directory.empty()) return;
+  // qsub(1B): a job begins in the user's home, and its files lie where it was submitted.
+  for (std::string* file : {&work.standard_output, &work.standard_error, &work.standard_input})
+    if (!file->empty() && *file != "none")
+      *file = (std::filesystem::path(around.directory) / *file).string();
+  work.directory = variable_of(around, "HOME");
+}
+
+/// What its batch system would tell it.
+void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
+  WorkOptions& work = submit.work;
+  put_files(submit, script, around);
+  work.numbered = true;
+  const Assignments variables = script.system == BatchSystem::Slurm
+                                    ? slurm_variables(submit, script.terms, around)
+                                    : pbs_variables(submit, script.terms, around);
   work.env.insert(work.env.begin(), variables.begin(), variables.end());
+  BatchRun run{.system = script.system,
+               .says_cpus = script.terms.says_cpus,
+               .says_memory_per_cpu = script.terms.memory_per_cpu != 0};
+  if (!script.terms.signal.empty()) {
+    const auto limit = parse_duration(work.time);
+    const auto before = std::chrono::seconds{script.terms.signal_before};
+    if (work.time.empty() || !limit)
+      throw CommandError(kExitUsage, submit.script +
+                                         ": --signal comes before its time is over, and it has no "
+                                         "limit; say one with --time");
+    const auto after = std::max<std::int64_t>(
+        0, std::chrono::duration_cast<std::chrono::seconds>(*limit - before).count());
+    run.signal = script.terms.signal;
+    run.signal_after = std::to_string(after);
+  }
+  set_run(work.command, run);
 }
 
 /// What says the same here; empty: nothing does.
@@ -108,18 +261,59 @@ std::string_view ours_for(std::string_view variable) {
   return at == kOurs.end() ? std::string_view{} : at->second;
 }
 
+/// What SLURM leaves unset where nothing asks for it: a script may look at them there as well.
+bool is_left_unset(BatchSystem system, std::string_view name) {
+  static constexpr std::array<std::string_view, 25> kSlurm{"SLURM_ARRAY_JOB_ID",
+                                                           "SLURM_ARRAY_TASK_COUNT",
+                                                           "SLURM_ARRAY_TASK_ID",
+                                                           "SLURM_ARRAY_TASK_MAX",
+                                                           "SLURM_ARRAY_TASK_MIN",
+                                                           "SLURM_ARRAY_TASK_STEP",
+                                                           "SLURM_CPUS_PER_GPU",
+                                                           "SLURM_CPUS_PER_TASK",
+                                                           "SLURM_GPUS",
+                                                           "SLURM_GPUS_ON_NODE",
+                                                           "SLURM_GPUS_PER_NODE",
+                                                           "SLURM_GPUS_PER_TASK",
+                                                           "SLURM_HINT",
+                                                           "SLURM_JOB_DEPENDENCY",
+                                                           "SLURM_JOB_GPUS",
+                                                           "SLURM_JOB_RESERVATION",
+                                                           "SLURM_MEM_PER_CPU",
+                                                           "SLURM_MEM_PER_GPU",
+                                                           "SLURM_NTASKS_PER_CORE",
+                                                           "SLURM_NTASKS_PER_GPU",
+                                                           "SLURM_NTASKS_PER_NODE",
+                                                           "SLURM_OVERCOMMIT",
+                                                           "SLURM_RESTART_COUNT",
+                                                           "SLURM_STEP_GPUS",
+                                                           "SLURM_THREADS_PER_CORE"};
+  static constexpr std::array<std::string_view, 4> kPbs{"PBS_ACCOUNT", "PBS_ARRAYID",
+                                                        "PBS_ARRAY_ID", "PBS_ARRAY_INDEX"};
+  const auto is_it = [&](std::string_view one) { return one == name; };
+  return (system == BatchSystem::Slurm && std::any_of(kSlurm.begin(), kSlurm.end(), is_it)) ||
+         (system == BatchSystem::Pbs && std::any_of(kPbs.begin(), kPbs.end(), is_it));
+}
+
+/// Whether it has a value: by us, by the user, or none under its own batch system either.
+bool is_known_variable(const std::string& name, const Script& script, const SubmitCommand& submit,
+                       const Surroundings& around) {
+  const auto is_it = [&](const auto& one) { return one.first == name; };
+  if (std::any_of(submit.work.env.begin(), submit.work.env.end(), is_it) ||
+      around.environment.contains(name))
+    return true;
+  if (script.system != BatchSystem::None)
+    return is_left_unset(script.system, name) || is_set_by_run(script.system, name);
+  if (!script.names_slurm) return false;
+  if (name == kOfEachTask.back()) return is_many(submit.many);
+  return std::find(kOfEachTask.begin(), kOfEachTask.end(), name) != kOfEachTask.end();
+}
+
 void refuse_unset(const Script& script, const SubmitCommand& submit, const Surroundings& around,
                   const std::string& file) {
-  const auto is_set = [&](const std::string& name) {
-    const auto is_it = [&](const auto& one) { return one.first == name; };
-    if (name == kOfEachTask.back()) return is_many(submit.many);
-    return std::find(kOfEachTask.begin(), kOfEachTask.end(), name) != kOfEachTask.end() ||
-           std::any_of(submit.work.env.begin(), submit.work.env.end(), is_it) ||
-           around.environment.contains(name);
-  };
   std::string unset, hints;
   for (const BatchVariable& variable : script.variables) {
-    if (is_set(variable.name)) continue;
+    if (is_known_variable(variable.name, script, submit, around)) continue;
     unset += (unset.empty() ? "" : ", ") + variable.name + " (line " +
              std::to_string(variable.line) + ")";
     if (const auto ours = ours_for(variable.name); !ours.empty())
@@ -141,7 +335,8 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
   try {
-    script = read_script(read_text(asked, interrupt), file, asked.work.command);
+    script = read_script(read_text(asked, interrupt), file, asked.work.command,
+                         asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None);
   } catch (const std::invalid_argument& error) {
     throw CommandError(kExitUsage, error.what());
   }
@@ -167,9 +362,17 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
   // sbatch(1), --job-name.
   if (work.name.empty() && asked.script != "-")
     work.name = std::filesystem::path(file).filename().string();
-  if (script.errors_go_to_output && work.standard_error.empty())
-    work.standard_error = work.standard_output;
-  if (script.knows_slurm) set_slurms_variables(work, around.directory);
+  submit->as_sbatch = asked.as_sbatch;
+  script.terms.says_cpus =
+      script.terms.says_cpus ||
+      std::any_of(asked.words.begin(), asked.words.end(),
+                  [](const std::string& word) { return flag_of(word) == "--cpus"; });
+  if (script.system != BatchSystem::None) {
+    put_batch(*submit, script, around);
+  } else if (script.names_slurm) {
+    const Assignments variables = few_variables(work, around.directory);
+    work.env.insert(work.env.begin(), variables.begin(), variables.end());
+  }
   refuse_unset(script, *submit, around, asked.script);
   return *submit;
 }

@@ -100,6 +100,16 @@ class TaskWriter {
   json::object task_;
 };
 
+/// Of the caller's environment what any program needs, and those that are named.
+json::object exported_environment(const std::vector<std::string>& names) {
+  json::object variables;
+  for (const auto& [name, value] : handed_on(own_environment())) {
+    if (is_of_any_program(name) || std::find(names.begin(), names.end(), name) != names.end())
+      variables[name] = value;
+  }
+  return variables;
+}
+
 /// Of a task or of one way to run it.
 template <class Asked>
 json::object gpu_terms(const Asked& work) {
@@ -140,6 +150,7 @@ json::array ways_of(const std::vector<WayOption>& ways) {
 
 void write_needs(TaskWriter& task, const WorkOptions& work) {
   if (work.cpus) task.value("cpus", number(*work.cpus));
+  if (work.all_cpus) task.value("cpus", "all");
   task.text("memory", work.memory);
   task.text("disk", work.disk);
   task.text("output_limit", work.output_limit);
@@ -204,6 +215,7 @@ json::object task_of(const WorkOptions& work, const std::string& directory, cons
   task.map("outputs", work.outputs, true);
   write_needs(task, work);
   task.directory(work);
+  if (work.exported) task.value("environment", exported_environment(*work.exported));
   task.map("env", work.env, false);
   task.path("stdin", work.standard_input);
   task.stream("stdout", work.standard_output);
@@ -217,6 +229,7 @@ json::object task_of(const WorkOptions& work, const std::string& directory, cons
   if (work.retries) task.value("retries", *work.retries);
   if (work.priority) task.value("priority", *work.priority);
   if (work.hold) task.value("hold", true);
+  if (work.numbered) task.value("numbered", true);
   if (!items.items.empty()) task.value("items", items.items);
   task.list("columns", items.columns);
   task.bytes("item_texts", items.texts);

@@ -1,0 +1,153 @@
+#include "cli/parse/script_run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+
+namespace hpcbatch {
+namespace {
+
+// Its own arguments, before the interpreter's words: the facts, the signal, when, and how many words.
+constexpr std::size_t kText = 2, kFile = 3, kFacts = 4, kCount = 7, kWords = 8;
+
+/// What differs from task to task.  What the user has set stays.
+constexpr const char* kBatchRun = R"sh(
+hpcbatch_set() { eval "[ -n \"\${$1+x}\" ]" || eval "export $1=\"\$2\""; }
+if [ -z "${HPCBATCH_BATCH_NUMBER-}" ]; then
+  echo "hpcbatch: the engine gave this task no number, which its script would ask for" >&2; exit 1
+fi
+hpcbatch_facts=$1; hpcbatch_signal=$2; hpcbatch_after=$3; hpcbatch_words=$4; shift 4
+hpcbatch_cpus=${HPCBATCH_CPUS%.*}; [ "${hpcbatch_cpus:-0}" -gt 0 ] || hpcbatch_cpus=1
+hpcbatch_node=$(uname -n); hpcbatch_node=${hpcbatch_node%%.*}
+hpcbatch_array=$((2000000000 + ${HPCBATCH_TASK_ID%%.*}))
+hpcbatch_own=${TMPDIR:?the task has no folder of its own}/.hpcbatch
+mkdir -p "$hpcbatch_own" || exit 1
+hpcbatch_slurm() {
+  hpcbatch_script=slurm_script
+  hpcbatch_set SLURM_JOB_ID "$HPCBATCH_BATCH_NUMBER"
+  hpcbatch_set SLURM_JOBID "$HPCBATCH_BATCH_NUMBER"
+  if [ -n "${HPCBATCH_TASK_INDEX-}" ]; then
+    hpcbatch_set SLURM_ARRAY_JOB_ID "$hpcbatch_array"
+    hpcbatch_set SLURM_ARRAY_TASK_ID "$HPCBATCH_TASK_INDEX"
+  fi
+  hpcbatch_set SLURM_CPUS_ON_NODE "$hpcbatch_cpus"
+  hpcbatch_set SLURM_JOB_CPUS_PER_NODE "$hpcbatch_cpus"
+  case $hpcbatch_facts in
+    *c*) hpcbatch_set SLURM_CPUS_PER_TASK "$((hpcbatch_cpus / ${SLURM_NTASKS:-1}))" ;;
+  esac
+  case $hpcbatch_facts in
+    *m*) ;;
+    *) [ -z "${HPCBATCH_MEM_MB-}" ] || hpcbatch_set SLURM_MEM_PER_NODE "$HPCBATCH_MEM_MB" ;;
+  esac
+  hpcbatch_set SLURM_JOB_NODELIST "$hpcbatch_node"
+  hpcbatch_set SLURM_NODELIST "$hpcbatch_node"
+  hpcbatch_set SLURMD_NODENAME "$hpcbatch_node"
+  hpcbatch_set SLURM_NODEID 0
+  hpcbatch_set SLURM_PROCID 0
+  hpcbatch_set SLURM_LOCALID 0
+  hpcbatch_set SLURM_GTIDS 0
+  hpcbatch_set SLURM_TASK_PID $$
+  hpcbatch_set SLURM_JOB_PARTITION "${HPCBATCH_SITE-}"
+  hpcbatch_set SLURM_CLUSTER_NAME "${HPCBATCH_SITE-}"
+  hpcbatch_set SLURM_JOB_START_TIME "$(date +%s)"
+  hpcbatch_set SLURM_TMPDIR "$TMPDIR"
+  [ "${HPCBATCH_ATTEMPT:-1}" -le 1 ] || hpcbatch_set SLURM_RESTART_COUNT $((HPCBATCH_ATTEMPT - 1))
+  [ -n "${HPCBATCH_GPUS-}" ] || return 0
+  hpcbatch_set SLURM_JOB_GPUS "$HPCBATCH_GPUS"
+  hpcbatch_set SLURM_STEP_GPUS "$HPCBATCH_GPUS"
+  hpcbatch_set SLURM_GPUS_ON_NODE "$(echo "$HPCBATCH_GPUS" | tr , '\n' | wc -l | tr -d ' ')"
+}
+hpcbatch_pbs() {
+  hpcbatch_script=$hpcbatch_array.hpcbatch.SC
+  if [ -n "${HPCBATCH_TASK_INDEX-}" ]; then
+    hpcbatch_set PBS_JOBID "$hpcbatch_array[$HPCBATCH_TASK_INDEX].hpcbatch"
+    hpcbatch_set PBS_ARRAY_ID "$hpcbatch_array[].hpcbatch"
+    hpcbatch_set PBS_ARRAY_INDEX "$HPCBATCH_TASK_INDEX"
+    hpcbatch_set PBS_ARRAYID "$HPCBATCH_TASK_INDEX"
+  else
+    hpcbatch_set PBS_JOBID "$HPCBATCH_BATCH_NUMBER.hpcbatch"
+  fi
+  hpcbatch_set NCPUS "$hpcbatch_cpus"
+  hpcbatch_set PBS_NCPUS "$hpcbatch_cpus"
+  hpcbatch_set PBS_NP "$hpcbatch_cpus"
+  hpcbatch_set PBS_NUM_PPN "$hpcbatch_cpus"
+  hpcbatch_set PBS_QUEUE "${HPCBATCH_SITE-}"
+  hpcbatch_set PBS_NODENUM 0
+  hpcbatch_set PBS_TASKNUM 1
+  hpcbatch_set PBS_JOBDIR "${HOME:-$PWD}"
+  hpcbatch_at=0
+  while [ $hpcbatch_at -lt "${HPCBATCH_MPIPROCS:-1}" ]; do
+    echo "$hpcbatch_node"; hpcbatch_at=$((hpcbatch_at + 1))
+  done > "$hpcbatch_own/nodes" || exit 1
+  hpcbatch_set PBS_NODEFILE "$hpcbatch_own/nodes"
+}
+case $hpcbatch_facts in
+  p*) hpcbatch_pbs ;;
+  *) hpcbatch_slurm ;;
+esac
+hpcbatch_file=$0
+if [ -n "${HPCBATCH_SCRIPT+x}" ]; then
+  hpcbatch_file=$hpcbatch_own/$hpcbatch_script
+  printf %s "$HPCBATCH_SCRIPT" > "$hpcbatch_file" && chmod 700 "$hpcbatch_file" || exit 1
+fi
+unset HPCBATCH_SCRIPT HPCBATCH_MPIPROCS
+if [ -n "$hpcbatch_signal" ]; then
+  (exec < /dev/null > /dev/null 2>&1; sleep "$hpcbatch_after"; kill -s "$hpcbatch_signal" $$) &
+fi
+hpcbatch_at=0
+for hpcbatch_word do
+  shift; set -- "$@" "$hpcbatch_word"; hpcbatch_at=$((hpcbatch_at + 1))
+  [ $hpcbatch_at -ne "$hpcbatch_words" ] || set -- "$@" "$hpcbatch_file"
+done
+exec "$@"
+)sh";
+
+std::string facts_of(const BatchRun& run) {
+  std::string facts(1, static_cast<char>(run.system));
+  if (run.says_cpus) facts += 'c';
+  if (run.says_memory_per_cpu) facts += 'm';
+  return facts;
+}
+
+}  // namespace
+
+std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
+                                       const std::vector<std::string>& interpreter,
+                                       const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{"/bin/sh", "-c", kBatchRun, file,
+                                   "",        "",   "",        std::to_string(interpreter.size())};
+  set_run(command, run);
+  command.insert(command.end(), interpreter.begin(), interpreter.end());
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+bool is_set_by_run(BatchSystem system, std::string_view name) {
+  if (!name.starts_with(system == BatchSystem::Slurm ? "SLURM" : "PBS")) return false;
+  const std::string line = "hpcbatch_set " + std::string(name) + " ";
+  return std::string_view(kBatchRun).find(line) != std::string_view::npos;
+}
+
+bool is_batch_command(const std::vector<std::string>& command) {
+  return command.size() > kWords && command[kText] == kBatchRun;
+}
+
+void set_run(std::vector<std::string>& command, const BatchRun& run) {
+  command[kFacts] = facts_of(run);
+  command[kFacts + 1] = run.signal;
+  command[kFacts + 2] = run.signal_after;
+}
+
+std::vector<std::string> without_batch(const std::vector<std::string>& command) {
+  std::size_t words = 0;
+  const std::string& count = command[kCount];
+  std::from_chars(count.data(), count.data() + count.size(), words);
+  const auto begin = command.begin() + kWords;
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
+  std::vector<std::string> shown(begin, end);
+  shown.push_back(command[kFile]);
+  shown.insert(shown.end(), end, command.end());
+  return shown;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,37 @@
+// The command that runs a batch script: what its batch system would have set is set, and the script
+// runs from a copy.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+enum class BatchSystem : char { None = 'n', Slurm = 's', Pbs = 'p' };
+
+/// What a script is told beside its variables.
+struct BatchRun {
+  BatchSystem system{BatchSystem::None};
+  bool says_cpus{false};            ///< SLURM_CPUS_PER_TASK is there
+  bool says_memory_per_cpu{false};  ///< and then SLURM_MEM_PER_NODE is not
+  std::string signal{};             ///< goes to it so many seconds after its start; empty: none
+  std::string signal_after{};
+};
+
+/// Runs `interpreter COPY ARGUMENTS`.  The script comes in HPCBATCH_SCRIPT; without that its file is
+/// run.
+std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
+                                       const std::vector<std::string>& interpreter,
+                                       const std::vector<std::string>& arguments);
+
+/// Whether it sets a variable for each task.
+bool is_set_by_run(BatchSystem system, std::string_view name);
+
+/// Whether batch_command made it; puts other facts into one that did.
+bool is_batch_command(const std::vector<std::string>& command);
+void set_run(std::vector<std::string>& command, const BatchRun& run);
+/// `/bin/bash job.sh a b` again.
+std::vector<std::string> without_batch(const std::vector<std::string>& command);
+
+}  // namespace hpcbatch
