@@ -24,6 +24,7 @@ ONE_BED = {
     "snakemake/test_matrix.py",
     "snakemake/test_pure.py",
     "system/test_slurm_choices.py",
+    "system/test_slurm_job_scripts.py",
 }
 
 

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --array=1-4%2
+#SBATCH -o %x.%a
+#SBATCH -J lim
+echo $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX $SLURM_ARRAY_TASK_STEP

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --array=0-9:3
+#SBATCH -o step.%a
+echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_STEP/$SLURM_ARRAY_TASK_MAX

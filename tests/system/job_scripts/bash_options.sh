@@ -1,0 +1,5 @@
+#!/bin/bash -eu
+#SBATCH -o out.txt
+echo before
+false
+echo never

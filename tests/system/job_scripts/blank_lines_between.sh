@@ -1,0 +1,10 @@
+#!/bin/bash
+
+# a comment
+
+#SBATCH -J blank
+
+   
+#SBATCH -o %x.out
+
+echo hello

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o both.txt
+echo out; echo err >&2

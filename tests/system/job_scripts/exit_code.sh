@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -o out.txt
+echo leaving
+exit 3

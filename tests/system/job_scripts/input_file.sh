@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -i input.txt
+#SBATCH -o out.txt
+tr a-z A-Z

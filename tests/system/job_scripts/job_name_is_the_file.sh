@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o %x.out
+echo "$SLURM_JOB_NAME"

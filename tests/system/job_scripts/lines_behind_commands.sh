@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -o out.txt
+echo first
+#SBATCH -J late
+echo $SLURM_JOB_NAME

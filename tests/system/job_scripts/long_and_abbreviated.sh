@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --job=short --outp=out.txt
+echo $SLURM_JOB_NAME

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o 100%%.txt
+echo all

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -o out.txt
+set -o pipefail
+false | true
+echo $?

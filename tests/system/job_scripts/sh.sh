@@ -1,0 +1,3 @@
+#!/bin/sh
+#SBATCH -o out.txt
+echo plain $SLURM_JOB_NAME

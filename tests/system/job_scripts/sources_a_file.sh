@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o out.txt
+echo 'greeting=hello' > settings.sh; source ./settings.sh; echo $greeting

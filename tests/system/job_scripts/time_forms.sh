@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -t 0-00:05:00 -o out.txt
+echo in time

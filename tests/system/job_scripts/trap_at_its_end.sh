@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -o out.txt
+trap 'echo cleaned' EXIT
+echo work

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o %u.txt
+whoami

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o out.txt
+printf 'a\nb\n' > names; while read -r name; do echo "<$name>"; done < names

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o out.txt
+seq 1 5000
