@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -32,21 +33,32 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-std::optional<double> seconds_of(std::string_view unit) {
-  if (unit == "ms") return 0.001;
-  if (unit.empty() || unit == "s" || unit == "sec") return 1;
-  if (unit == "m" || unit == "min") return 60;
-  if (unit == "h") return 3600;
-  if (unit == "d") return 24 * 3600;
-  return std::nullopt;
-}
-
 std::optional<Duration> checked_duration(double seconds) {
   if (!(seconds >= 0) || seconds > kLongestSeconds) return std::nullopt;
   return Duration{static_cast<std::int64_t>(std::llround(seconds * 1e6))};
 }
 
 }  // namespace
+
+std::optional<double> seconds_in(std::string_view unit) {
+  if (unit == "ms") return 0.001;
+  if (unit == "s" || unit == "sec") return 1;
+  if (unit == "m" || unit == "min") return 60;
+  if (unit == "h") return 3600;
+  if (unit == "d") return 24 * 3600;
+  return std::nullopt;
+}
+
+std::optional<double> bytes_in(std::string_view unit) {
+  if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
+  if (unit.size() == 2 && unit[1] == 'i') unit.remove_suffix(1);
+  if (unit.empty()) return 1;
+  static constexpr std::string_view kSteps = "KMGTP";
+  const auto step =
+      kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit.front()))));
+  if (unit.size() > 1 || step == std::string_view::npos) return std::nullopt;
+  return std::pow(1024.0, static_cast<double>(step + 1));
+}
 
 std::optional<Duration> parse_duration(std::string_view text) {
   if (text.find(':') != std::string_view::npos) {
@@ -61,7 +73,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
     double value = 0;
     if (!take_number(text, value)) return std::nullopt;
     const std::string_view word = take_word(text);
-    const auto unit = seconds_of(word);
+    const auto unit = word.empty() ? std::optional(1.0) : seconds_in(word);
     // `1h30` means minutes to some and seconds to others: only a number alone may be bare.
     if (!unit || (word.empty() && !(first && text.empty()))) return std::nullopt;
     seconds += value * *unit;
@@ -73,18 +85,9 @@ std::optional<Duration> parse_duration(std::string_view text) {
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   double value = 0;
   if (!take_number(text, value)) return std::nullopt;
-  std::string_view unit = take_word(text);
-  if (!text.empty()) return std::nullopt;
-  if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
-  if (unit.size() == 2 && unit[1] == 'i') unit.remove_suffix(1);
-  if (unit.size() > 1) return std::nullopt;
-  if (!unit.empty()) {
-    static constexpr std::string_view kSteps = "KMGTP";
-    const auto step =
-        kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
-    if (step == std::string_view::npos) return std::nullopt;
-    for (std::size_t i = 0; i <= step; ++i) value *= 1024;
-  }
+  const auto unit = bytes_in(take_word(text));
+  if (!unit || !text.empty()) return std::nullopt;
+  value *= *unit;
   if (!(value >= 0) || value > kLargestBytes) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(value));
 }

@@ -16,6 +16,11 @@ std::optional<Duration> parse_duration(std::string_view text);
 /// is bytes.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
+/// How many seconds, or bytes, one of a unit has: `ms`, `s`, `min`, `h`; `K`, `GB`, `MiB`.  Nothing
+/// where it is none.
+std::optional<double> seconds_in(std::string_view unit);
+std::optional<double> bytes_in(std::string_view unit);
+
 /// Short, for people: `1h30m`, `250ms`.
 std::string show_duration(Duration duration);
 /// Short, for people: `1.5G`.

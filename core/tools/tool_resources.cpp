@@ -32,18 +32,11 @@ bool is_in(std::string_view set, char c) {
   return set.find(c) != std::string_view::npos;
 }
 
+/// Those of sizes are capital letters: `m` is minutes.
 std::optional<double> factor_of(std::string_view unit) {
-  if (unit == "ms") return 0.001;
-  if (unit == "s") return 1;
-  if (unit == "m") return 60;
-  if (unit == "h") return 3600;
-  if (unit == "d") return 24 * 3600;
-  static constexpr std::string_view kSteps = "KMGTP";
-  const auto step = unit.empty() ? std::string_view::npos : kSteps.find(unit.front());
-  if (step == std::string_view::npos) return std::nullopt;
-  if (const auto rest = unit.substr(1); !rest.empty() && rest != "B" && rest != "iB")
-    return std::nullopt;
-  return std::pow(1024.0, static_cast<double>(step + 1));
+  if (const auto seconds = seconds_in(unit)) return seconds;
+  if (unit.empty() || unit.front() < 'A' || unit.front() > 'Z' || unit == "B") return std::nullopt;
+  return bytes_in(unit);
 }
 
 /// Reads the source from left to right; what it takes is what it has understood.
