@@ -2,11 +2,14 @@
 // makes.
 #include "api/make/make_submission.hpp"
 
+#include "api/read/read_task.hpp"
+#include "hardware/cpu_binding.hpp"
 #include "links/recipe.hpp"
 #include "wire/wire.pb.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -80,6 +83,17 @@ TEST_F(SubmissionMakerTest, AToolsInputsAndItsOwnFilesGoWhereTheyAreNotSeen) {
     EXPECT_THAT(start_.inputs(), ElementsAre("/data/a.wav", (folder_ / "solver").string()));
     EXPECT_THAT(made_.arrays.at(0).needs.staged_to, ElementsAre("half")) << stays_in;
   }
+}
+
+TEST_F(SubmissionMakerTest, WhatThePilotAloneActsOnGoesIntoItsMessageByTheNumberOfItsField) {
+  task_.for_pilot =
+      read_task(
+          boost::json::parse(R"({"command": ["x"], "cpu_bind": "numa", "threads_per_core": "2"})"),
+          "task")
+          .for_pilot;
+  make();
+  EXPECT_EQ(start_.cpu_bind(), static_cast<unsigned>(CpuBind::Numa));
+  EXPECT_EQ(start_.threads_per_core(), 2U);
 }
 
 TEST_F(SubmissionMakerTest, OutputsThatStayAreTheClientsToPublish) {

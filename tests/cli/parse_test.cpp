@@ -39,20 +39,20 @@ TEST(Parse, RunTakesNeedsAndWhateverStandsAfterTheDashes) {
   const auto run = parsed<RunCommand>(
       {"run", "--cpus", "4",    "--mem", "8G",    "--gpus", "a100:2", "--time", "1h30m", "--tag",
        "big", "--tag",  "fast", "--env", "K=a=b", "--",     "sh",     "--cpus", "--",    "-c"});
-  EXPECT_EQ(run.work.cpus, 4);
-  EXPECT_EQ(run.work.memory, "8G");
-  EXPECT_THAT(run.work.gpu_kinds, ElementsAre(Pair("a100", 2)));
-  EXPECT_EQ(run.work.time, "1h30m");
-  EXPECT_THAT(run.work.tags, ElementsAre("big", "fast"));
-  EXPECT_THAT(run.work.env, ElementsAre(Pair("K", "a=b")));
+  EXPECT_EQ(run.work.one("cpus"), "4");
+  EXPECT_EQ(run.work.one("memory"), "8G");
+  EXPECT_EQ(run.work.one("gpus"), "a100:2");
+  EXPECT_EQ(run.work.one("time"), "1h30m");
+  EXPECT_THAT(run.work.said.at("tags"), ElementsAre("big", "fast"));
+  EXPECT_THAT(run.work.pairs("env"), ElementsAre(Pair("K", "a=b")));
   EXPECT_THAT(run.work.command, ElementsAre("sh", "--cpus", "--", "-c"));
 }
 
 TEST(Parse, SitesMayBeNamedAndExcluded) {
   const auto submit =
       parsed<SubmitCommand>({"submit", "--not-site", "far", "--not-site", "slow", "--", "true"});
-  EXPECT_THAT(submit.work.not_sites, ElementsAre("far", "slow"));
-  EXPECT_EQ(parsed<RunCommand>({"run", "--site", "near", "--", "true"}).work.site, "near");
+  EXPECT_THAT(submit.work.said.at("not_sites"), ElementsAre("far", "slow"));
+  EXPECT_EQ(parsed<RunCommand>({"run", "--site", "near", "--", "true"}).work.one("site"), "near");
 }
 
 TEST(Parse, SubmitTakesArraysDependenciesAndKeys) {
@@ -63,23 +63,23 @@ TEST(Parse, SubmitTakesArraysDependenciesAndKeys) {
   ASSERT_TRUE(submit.many.array);
   EXPECT_EQ(submit.many.array->indices, "1-100:5");
   EXPECT_EQ(submit.many.array->max_running, 20u);
-  EXPECT_THAT(submit.work.after, ElementsAre("12"));
-  EXPECT_THAT(submit.work.after_any, ElementsAre("13.1-9"));
-  EXPECT_THAT(submit.work.after_each, ElementsAre("14"));
+  EXPECT_THAT(submit.work.said.at("after"), ElementsAre("12"));
+  EXPECT_THAT(submit.work.said.at("after_any"), ElementsAre("13.1-9"));
+  EXPECT_THAT(submit.work.said.at("after_each"), ElementsAre("14"));
   EXPECT_EQ(submit.key, "k");
-  EXPECT_TRUE(submit.work.hold);
-  EXPECT_EQ(submit.work.priority, -5);
-  EXPECT_EQ(submit.work.retries, 2u);
+  EXPECT_TRUE(submit.work.says("hold"));
+  EXPECT_EQ(submit.work.one("priority"), "-5");
+  EXPECT_EQ(submit.work.one("retries"), "2");
   EXPECT_TRUE(submit.json);
 }
 
 TEST(Parse, AToolStandsInPlaceOfACommand) {
   const auto submit = parsed<SubmitCommand>({"submit", "--tool", "ina", "--param", "a=1", "--input",
                                              "audio=x.wav", "--output", "csv=/o.csv"});
-  EXPECT_EQ(submit.work.tool, "ina");
-  EXPECT_THAT(submit.work.parameters, ElementsAre(Pair("a", "1")));
-  EXPECT_THAT(submit.work.inputs, ElementsAre(Pair("audio", "x.wav")));
-  EXPECT_THAT(submit.work.outputs, ElementsAre(Pair("csv", "/o.csv")));
+  EXPECT_EQ(submit.work.one("tool"), "ina");
+  EXPECT_THAT(submit.work.pairs("parameters"), ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(submit.work.pairs("inputs"), ElementsAre(Pair("audio", "x.wav")));
+  EXPECT_THAT(submit.work.pairs("outputs"), ElementsAre(Pair("csv", "/o.csv")));
   EXPECT_EQ(refusal({"submit", "--tool", "ina", "--", "true"}).exit_code, 2);
   EXPECT_EQ(refusal({"submit", "--param", "a=1", "--", "true"}).exit_code, 2);
 }

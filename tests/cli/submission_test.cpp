@@ -19,19 +19,13 @@ TEST(Submission, OnlyWhatWasSaidIsSent) {
 TEST(Submission, NeedsKeepTheUsersSpelling) {
   WorkOptions work;
   work.command = {"true"};
-  work.cpus = 0.5;
-  work.memory = "8G";
-  work.disk = "100";
-  work.output_limit = "none";
-  work.time = "1h30m";
-  work.gpu_kinds = {{"a100", 2}};
-  work.site = "quartz";
-  work.not_sites = {"flint", "slate"};
-  work.tags = {"big"};
-  work.retries = 0;
-  work.priority = -3;
-  work.hold = true;
-  work.after = {"12"};
+  work.said = {{"cpus", {"0.5"}},    {"memory", {"8G"}},
+               {"disk", {"100"}},    {"output_limit", {"none"}},
+               {"time", {"1h30m"}},  {"gpus", {"a100:2"}},
+               {"site", {"quartz"}}, {"not_sites", {"flint", "slate"}},
+               {"tags", {"big"}},    {"retries", {"0"}},
+               {"priority", {"-3"}}, {"hold", {"true"}},
+               {"after", {"12"}}};
   EXPECT_EQ(
       task_of(work, "/here"),
       json::parse(
@@ -43,18 +37,18 @@ TEST(Submission, NeedsKeepTheUsersSpelling) {
 TEST(Submission, GpusOfAnyKindAreANumber) {
   WorkOptions work;
   work.command = {"true"};
-  work.gpus = 1;
+  work.said["gpus"] = {"1"};
   EXPECT_EQ(task_of(work, "/here").at("gpus"), 1);
 }
 
 TEST(Submission, PathsAreMadeAbsoluteFromTheDirectoryOfTheTask) {
   WorkOptions work;
-  work.tool = "ina";
-  work.directory = "sub";
-  work.standard_input = "in.txt";
-  work.standard_output = "/out.txt";
-  work.inputs = {{"audio", "a.wav"}, {"more", "1"}, {"more", "2"}};
-  work.outputs = {{"csv", "../o.csv"}};
+  work.said = {{"tool", {"ina"}},
+               {"directory", {"sub"}},
+               {"stdin", {"in.txt"}},
+               {"stdout", {"/out.txt"}},
+               {"inputs", {"audio=a.wav", "more=1", "more=2"}},
+               {"outputs", {"csv=../o.csv"}}};
   const json::object task = task_of(work, "/here");
   EXPECT_EQ(task.at("directory"), "/here/sub");
   EXPECT_EQ(task.at("stdin"), "/here/sub/in.txt");
@@ -81,8 +75,7 @@ TEST(Submission, NamesTheTaskInWhichItIsMade) {
 TEST(Submission, WhatTheKernelTakesMayHoldAnyBytes) {
   WorkOptions work;
   work.command = {"echo", "\xff"};
-  work.directory = "d\xe9";
-  work.env = {{"A", "\xff"}};
+  work.said = {{"directory", {"d\xe9"}}, {"env", {"A=\xff"}}};
   const json::object task = task_of(work, "/here");
   EXPECT_EQ(task.at("command").at(1), json::value("\xff"));
   EXPECT_EQ(task.at("directory"), json::value("/here/d\xe9"));
@@ -92,16 +85,14 @@ TEST(Submission, WhatTheKernelTakesMayHoldAnyBytes) {
 TEST(Submission, WordsForPeopleAreUtf8) {
   WorkOptions work;
   work.command = {"true"};
-  work.name = "\xff";
+  work.said["name"] = {"\xff"};
   EXPECT_THROW(task_of(work, "/here"), CommandError);
 }
 
 TEST(Submission, PathsThatItemsMakeAbsoluteStay) {
   WorkOptions work;
   work.command = {"fit", "{1}"};
-  work.standard_output = "{2.}.out";
-  work.standard_error = "none";
-  work.directory = "{1}";
+  work.said = {{"stdout", {"{2.}.out"}}, {"stderr", {"none"}}, {"directory", {"{1}"}}};
   Items items{json::parse(R"([["run 1", "/in/a.bam"], ["run 2", "/in/b.bam"]])").as_array(), {}};
   const json::object task = task_of(work, "/here", items);
   EXPECT_EQ(task.at("directory"), "/here/{1}");
@@ -109,7 +100,7 @@ TEST(Submission, PathsThatItemsMakeAbsoluteStay) {
   EXPECT_EQ(task.at("stderr"), "/dev/null");
   EXPECT_EQ(task.at("items"), items.items);
   items.items = json::parse(R"([{"a": 1}])").as_array();
-  work.standard_output = "{a}.out";
+  work.said["stdout"] = {"{a}.out"};
   EXPECT_EQ(task_of(work, "/here", items).at("stdout"), "/here/{1}/{a}.out");
 }
 

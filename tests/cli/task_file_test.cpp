@@ -104,8 +104,14 @@ TEST(TaskFile, AValueOfTheWrongKindIsNamedWithItsLine) {
       HasSubstr("t:1: `command` is a list of words, as [echo, hi]; for a shell that reads a "
                 "text write [sh, -c, \"echo hi\"]"));
   EXPECT_THAT(yaml("items: list.txt"), HasSubstr("t:2: `items` is a list, as [a.wav, b.wav]"));
-  EXPECT_THAT(yaml("memory: 3X"), HasSubstr("t:2: `memory` must be a size, as 8G, not '3X'"));
-  EXPECT_THAT(yaml("time: soon"), HasSubstr("t:2: `time` must be a time, as 1h30m, not 'soon'"));
+  EXPECT_THAT(yaml("memory: 3X"), HasSubstr("t:2: `memory`: '3X' is not a size, like 512M, 8G"));
+  EXPECT_THAT(yaml("time: soon"),
+              HasSubstr("t:2: `time`: 'soon' is not a duration, like 90s, 1h30m"));
+  EXPECT_THAT(yaml("retries: often"),
+              HasSubstr("t:2: `retries`: 'often' is not a whole number from 0 to 1000"));
+  EXPECT_THAT(yaml("estimate: us"), HasSubstr("t:2: `estimate`: 'us' is none of off, advise, use"));
+  EXPECT_THAT(yaml("gpus: a100:few"), HasSubstr("t:2: `gpus`: 'a100:few' is not a number of GPUs"));
+  EXPECT_THAT(yaml("one_of: gpus=1; cups=4"), HasSubstr("t:2: `one_of`: 'cups' is none of cpus"));
   EXPECT_THAT(yaml("array: 1-10%"),
               HasSubstr("t:2: `array`: '1-10%' is not an array; arrays are like 1-100,"));
   EXPECT_THAT(yaml("array: ten"), HasSubstr("t:2: `array`: 'ten' is not an array"));
@@ -118,6 +124,13 @@ TEST(TaskFile, HowManyOfAnArrayRunAtOnceMayStandInIt) {
             json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 2}])"));
   EXPECT_EQ(tasks_of_json_lines(R"({"command": ["a"], "array": "1-10%2", "max_running": 3})", "t"),
             json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 3}])"));
+}
+
+TEST(TaskFile, WaysMayBeWrittenInWords) {
+  EXPECT_EQ(
+      tasks_of_yaml("- {command: [a], one_of: 'gpus=1,cpus=4; cpus=16', gpu_memory: 40G}", "t"),
+      json::parse(R"([{"command": ["a"], "one_of": [{"gpus": 1, "cpus": 4}, {"cpus": 16}],
+                             "gpu_memory": "40G"}])"));
 }
 
 TEST(TaskFile, AServiceHasItsNumbers) {

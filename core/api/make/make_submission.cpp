@@ -82,6 +82,7 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
 /// All that a task says, whether or not it has a tool.
 wire::Start plain_start(const TaskRequest& task, const SubmitRequest& request) {
   wire::Start start;
+  start.ParseFromString(task.for_pilot.get());
   start.set_directory(task.directory.value_or(request.directory));
   start.set_standard_input(task.standard_input);
   start.set_standard_output(task.standard_output);
@@ -91,8 +92,6 @@ wire::Start plain_start(const TaskRequest& task, const SubmitRequest& request) {
   start.set_from_zero(task.from_zero);
   if (task.array.numbered) set_numbered(start, task.array.indices);
   start.set_kind(task.kind);
-  start.set_cpu_bind(static_cast<std::uint32_t>(task.cpu_binding.bind));
-  start.set_threads_per_core(task.cpu_binding.threads_per_core);
   start.mutable_follows()->Assign(task.follows.begin(), task.follows.end());
   return start;
 }

@@ -1,5 +1,6 @@
 #include "api/read/json_values.hpp"
 
+#include "documents/task_values.hpp"
 #include "documents/texts.hpp"
 #include "model/item.hpp"
 #include "model/quantities.hpp"
@@ -102,12 +103,11 @@ Amount size_of(const json::value& value, const std::string& what) {
   // A job's own arithmetic may ask for more than there is: it is told where it does not fit.
   if (value.is_number())
     return Amount::of(static_cast<std::int64_t>(std::min(positive(value, what), kMostBytes)));
-  const std::string text = text_of(value, what);
-  const auto bytes = parse_size(text);
-  if (!bytes)
-    throw BadRequest(
-        fmt::format("{} '{}' is no size up to 512T; write for example 8G or 512M", what, text));
-  return Amount::of(static_cast<std::int64_t>(*bytes));
+  try {
+    return Amount::of(static_cast<std::int64_t>(read_size(text_of(value, what))));
+  } catch (const std::invalid_argument& error) {
+    throw BadRequest(fmt::format("{}: {}", what, error.what()));
+  }
 }
 
 Duration duration_of(const json::value& value, const std::string& what) {

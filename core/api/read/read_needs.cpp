@@ -81,15 +81,25 @@ std::string gpus_named(const std::string& kinds) {
   return kinds.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kinds;
 }
 
-/// `1`, `a100`, `a100:2`, as the command line has it.
-void read_gpu_words(Resources& amounts, const json::value& value, const std::string& where) {
-  try {
-    const auto [kinds, count] = parse_gpus(text_of(value, where));
-    amounts.set(gpus_named(kinds), Amount::of_fraction(count));
-  } catch (const std::invalid_argument& error) {
-    throw BadRequest(fmt::format("{}: {}", where, error.what()));
-  }
+}  // namespace
+
+std::uint64_t gpu_memory_of(const json::value& value, const std::string& where) {
+  const Amount memory = size_of(value, where);
+  if (memory < kLeastMemory)
+    throw BadRequest(
+        fmt::format("{}: no GPU has {} bytes; write for example 40G", where, memory.whole()));
+  return static_cast<std::uint64_t>(memory.whole());
 }
+
+unsigned gpu_capability_of(const json::value& value, const std::string& where) {
+  const auto capability =
+      parse_capability(value.is_string() ? std::string(value.get_string())
+                                         : fmt::format("{:g}", number_of(value, where)));
+  if (!capability) throw BadRequest(where + " must be a compute capability of CUDA, as 8.0");
+  return *capability;
+}
+
+namespace {
 
 /// How many, and what each of them must be.
 void read_gpu_terms(Resources& amounts, GpuTerms& terms, const json::object& said,
@@ -103,17 +113,9 @@ void read_gpu_terms(Resources& amounts, GpuTerms& terms, const json::object& sai
     } else if (key == "kind") {
       kind = gpu_kinds_of(value, what);
     } else if (key == "memory") {
-      const Amount memory = size_of(value, what);
-      if (memory < kLeastMemory)
-        throw BadRequest(
-            fmt::format("{}: no GPU has {} bytes; write for example 40G", what, memory.whole()));
-      terms.memory = static_cast<std::uint64_t>(memory.whole());
+      terms.memory = gpu_memory_of(value, what);
     } else if (key == "capability") {
-      const auto capability =
-          parse_capability(value.is_string() ? std::string(value.get_string())
-                                             : fmt::format("{:g}", number_of(value, what)));
-      if (!capability) throw BadRequest(what + " must be a compute capability of CUDA, as 8.0");
-      terms.capability = *capability;
+      terms.capability = gpu_capability_of(value, what);
     } else {
       throw BadRequest(what + " is unknown" + spelling_hint(std::string_view(key), kGpuTerms));
     }
@@ -134,7 +136,6 @@ void read_gpus_into(Resources& amounts, GpuTerms& terms, const json::value& valu
     amounts.set(kAnyGpu, gpu_count_of(value, where));
     return;
   }
-  if (value.is_string()) return read_gpu_words(amounts, value, where);
   if (!value.is_object())
     throw BadRequest(where + " must be a number, a text as a100:2, or a map of kinds to numbers");
   if (are_gpu_terms(value.get_object()))

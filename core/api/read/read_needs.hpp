@@ -30,6 +30,10 @@ ContainerRequest read_container(const boost::json::value& value, const std::stri
 void read_gpus_into(Resources& amounts, GpuTerms& terms, const boost::json::value& value,
                     const std::string& where);
 
+/// What each of them must have.  They throw the same.
+std::uint64_t gpu_memory_of(const boost::json::value& value, const std::string& where);
+unsigned gpu_capability_of(const boost::json::value& value, const std::string& where);
+
 // What a client says of a service that its tasks share.
 
 /// `what` names the key for the reader of a refusal.  Throws BadRequest.

@@ -5,7 +5,7 @@
 #include "api/read/read_items.hpp"
 #include "api/read/read_needs.hpp"
 #include "api/read/read_request.hpp"
-#include "documents/task_keys.hpp"
+#include "documents/task_values.hpp"
 #include "model/item.hpp"
 #include "model/site.hpp"
 #include "programs/program_words.hpp"
@@ -14,7 +14,12 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <cstdint>
 #include <limits>
+#include <map>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -63,8 +68,7 @@ struct Reading {
   std::vector<std::string> item_texts;
 };
 
-/// Of the value of one key, which `where` names.
-using Reader = void (*)(const json::value& value, const std::string& where, Reading& reading);
+// Each reads the value of one key, which `where` names.
 
 const json::object& map_of(const json::value& value, const std::string& where, const char* of) {
   if (!value.is_object()) throw BadRequest(fmt::format("{} must be a map{}", where, of));
@@ -148,9 +152,10 @@ void read_outputs(const json::value& value, const std::string& where, Reading& r
     reading.task.outputs[text_of(json::value(name), where)] = file_of(path, where);
 }
 
-void read_shared(const json::value& value, const std::string& where, Reading& reading) {
-  reading.task.shared = list_of_bytes(value, where);
-  for (const std::string& folder : reading.task.shared) path_of(json::value(folder), where);
+std::vector<std::string> folders_of(const json::value& value, const std::string& where) {
+  std::vector<std::string> folders = list_of_bytes(value, where);
+  for (const std::string& folder : folders) path_of(json::value(folder), where);
+  return folders;
 }
 
 void read_follows(const json::value& value, const std::string& where, Reading& reading) {
@@ -169,18 +174,6 @@ void read_output_limit(const json::value& value, const std::string& where, Readi
   if (reading.task.output_limit < kLeastOutputLimit)
     throw BadRequest(fmt::format("{}: {} bytes are too few; write for example 10M, or none", where,
                                  reading.task.output_limit));
-}
-
-void read_cpu_bind(const json::value& value, const std::string& where, Reading& reading) {
-  const auto bind = parse_cpu_bind(text_of(value, where));
-  if (!bind) throw BadRequest(fmt::format("{} must be {}", where, fmt::join(kCpuBindWords, ", ")));
-  reading.task.cpu_binding.bind = *bind;
-}
-
-void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
-  const std::string word = text_of(value, where);
-  reading.task.estimate = parse_estimate_mode(word);
-  if (!reading.task.estimate) throw BadRequest(where + " must be off, advise or use");
 }
 
 // --- what it needs
@@ -219,6 +212,30 @@ void read_gpus(const json::value& value, const std::string& where, Reading& read
   read_gpus_into(reading.task.array.needs.amounts, reading.task.gpu_terms, value, where);
 }
 
+void read_gpu_memory(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.gpu_terms.memory = gpu_memory_of(value, where);
+}
+
+void read_gpu_capability(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.gpu_terms.capability = gpu_capability_of(value, where);
+}
+
+/// Terms are of the GPUs that are asked for, or else of one.
+void check_gpu_terms(TaskRequest& task, const std::string& what) {
+  if (!task.gpu_terms.any()) return;
+  Resources& amounts = task.array.needs.amounts;
+  const auto& entries = amounts.entries();
+  const auto kinds = std::count_if(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.first.starts_with(kAnyGpu);
+  });
+  if (kinds > 1)
+    throw BadRequest(what +
+                     ": 'gpu_memory' and 'gpu_capability' go with GPUs of one kind, or of either "
+                     "of several, as a100|h100:2");
+  if (kinds == 0 && !task.says_gpus) amounts.set(kAnyGpu, Amount::of(1));
+  task.says_gpus = true;
+}
+
 void read_resources(const json::value& value, const std::string& where, Reading& reading) {
   const auto& amounts = map_of(value, where, " of names to numbers");
   check_amounts(amounts, where);
@@ -230,6 +247,9 @@ void read_resources(const json::value& value, const std::string& where, Reading&
   }
 }
 
+void read_key(const TaskKey& key, const json::value& said, const std::string& where,
+              Reading& reading);
+
 void read_one_of(const json::value& value, const std::string& where, Reading& reading) {
   constexpr std::size_t kMostWays = 8;
   if (!value.is_array() || value.get_array().size() < 2 || value.get_array().size() > kMostWays)
@@ -237,31 +257,53 @@ void read_one_of(const json::value& value, const std::string& where, Reading& re
         fmt::format("{} must be a list of 2 to {} ways to run it, the best first, as "
                     "[{{\"gpus\": 1, \"cpus\": 4}}, {{\"cpus\": 16}}]",
                     where, kMostWays));
-  static constexpr std::array kReaders{std::pair{"cpus", &read_cpus},
-                                       std::pair{"memory", &read_memory},
-                                       std::pair{"disk", &read_disk}, std::pair{"gpus", &read_gpus},
-                                       std::pair{"resources", &read_resources}};
+  static constexpr std::array<std::string_view, 7> kOfWays{
+      "cpus", "memory", "disk", "gpus", "gpu_memory", "gpu_capability", "resources"};
   for (const json::value& one : value.get_array()) {
     const std::string what = fmt::format("{}[{}]", where, reading.task.one_of.size());
     Reading way;
     for (const auto& [key, said] : map_of(one, what, " of needs")) {
-      const auto* const reader = std::find_if(
-          kReaders.begin(), kReaders.end(),
-          [name = std::string_view(key)](const auto& known) { return known.first == name; });
-      if (reader == kReaders.end()) {
+      const std::string_view name(key);
+      if (std::find(kOfWays.begin(), kOfWays.end(), name) == kOfWays.end())
         throw BadRequest(fmt::format(
             "{}.{}: ways differ by cpus, memory, disk, gpus and resources; all else is said once",
-            what, std::string_view(key)));
-      }
-      reader->second(said, what + "." + std::string(key), way);
+            what, name));
+      read_key(*find_task_key(name), said, fmt::format("{}.{}", what, name), way);
     }
     if (way.task.all_cpus || way.task.all_memory)
       throw BadRequest(what + ": each way says how much; 'all' goes without 'one_of'");
+    check_gpu_terms(way.task, what);
     Resources& amounts = way.task.array.needs.amounts;
     if (amounts.get(kCpus) == Amount{}) amounts.set(kCpus, Amount::of(1));
     reading.task.one_of.push_back({std::move(amounts), way.task.gpu_terms});
   }
 }
+
+void read_time(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.needs.time = duration_of(value, where);
+  reading.task.says_time = true;
+}
+
+void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.estimate = parse_estimate_mode(text_of(value, where));
+}
+
+void read_service_of(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.service = read_service(value, where);
+  reading.task.array.needs.service = reading.task.service->name;
+}
+
+void read_image(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.container = read_container(value, where);
+}
+
+void read_max_failures(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.give_up_at =
+      static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000)) + 1;
+}
+
+/// What `items` are read by, and so are before all else.
+void read_before(const json::value&, const std::string&, Reading&) {}
 
 // --- what it waits for
 
@@ -288,107 +330,144 @@ void read_after(const json::value& value, const std::string& what, Reading& read
   }
 }
 
-// NOLINTNEXTLINE(readability-function-size)
+// --- plain values: how they are read is the table's to say
+
+void put(const TaskKey& key, const json::value& value, const std::string& where,
+         std::string& into) {
+  using Type = TaskKey::Type;
+  into = key.type == Type::Word                               ? plain_word(value, where)
+         : key.type == Type::Stream                           ? stream_of(value, where)
+         : key.type == Type::File || key.type == Type::Folder ? file_of(value, where)
+                                                              : text_of(value, where);
+}
+void put(const TaskKey& key, const json::value& value, const std::string& where,
+         std::vector<std::string>& into) {
+  into = key.type == TaskKey::Type::Folders ? folders_of(value, where) : plain_words(value, where);
+}
+void put(const TaskKey&, const json::value& value, const std::string& where,
+         std::map<std::string, std::string>& into) {
+  into = text_map_of(value, where);
+}
+void put(const TaskKey&, const json::value& value, const std::string& where, bool& into) {
+  into = bool_of(value, where);
+}
+template <std::integral Number>
+void put(const TaskKey& key, const json::value& value, const std::string& where, Number& into) {
+  into = key.type == TaskKey::Type::Nodes
+             ? static_cast<Number>(whole_of(value, where, 1, 1'000'000))
+             : static_cast<Number>(whole_of(value, where, key.more.least, key.more.most));
+}
+template <class Value>
+void put(const TaskKey& key, const json::value& value, const std::string& where,
+         std::optional<Value>& into) {
+  put(key, value, where, into.emplace());
+}
+
+/// Into what lies there.
+template <auto... place>
+void plain(const TaskKey& key, const json::value& value, const std::string& where,
+           Reading& reading) {
+  put(key, value, where, (reading.task.*....*place));
+}
+
+/// As a field of a message of Protocol Buffers ("Encoding": a tag and a varint), which the pilot's
+/// has by that number.
+void put_for_pilot(const TaskKey& key, const json::value& value, const std::string& where,
+                   std::string& message) {
+  std::uint64_t number = 0;
+  if (key.type == TaskKey::Type::Flag) {
+    number = bool_of(value, where) ? 1 : 0;
+  } else if (key.type == TaskKey::Type::Choice) {
+    const std::string word = text_of(value, where) + " ";
+    for (std::string words = std::string(key.more.words) + " "; !words.starts_with(word); ++number)
+      words.erase(0, words.find(' ') + 1);
+  } else {
+    number = static_cast<std::uint64_t>(whole_of(value, where, key.more.least, key.more.most));
+  }
+  for (std::uint64_t rest : {std::uint64_t{key.more.field} << 3, number}) {
+    for (; rest > 0x7f; rest >>= 7) message += static_cast<char>(0x80 | (rest & 0x7f));
+    message += static_cast<char>(rest);
+  }
+}
+
+/// A value with a grammar of its own, or that concerns more than one place.
+template <void (*read)(const json::value&, const std::string&, Reading&)>
+void own(const TaskKey&, const json::value& value, const std::string& where, Reading& reading) {
+  read(value, where, reading);
+}
+
+using Reader = void (*)(const TaskKey&, const json::value&, const std::string&, Reading&);
+
 const std::unordered_map<std::string_view, Reader>& readers() {
-  using V = const json::value&;
-  using S = const std::string&;
+  using T = TaskRequest;
+  using A = NewArray;
+  constexpr auto array = &T::array;
+  constexpr auto needs = &A::needs;
   static const std::unordered_map<std::string_view, Reader> all{
-      {"command", read_command},
-      {"tool", [](V value, S where, Reading& to) { to.task.tool = plain_word(value, where); }},
-      {"parameters", read_parameters},
-      {"service",
-       [](V value, S where, Reading& to) {
-         to.task.service = read_service(value, where);
-         to.task.array.needs.service = to.task.service->name;
-       }},
-      {"container",
-       [](V value, S where, Reading& to) { to.task.container = read_container(value, where); }},
-      {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
-      {"kind", [](V value, S where, Reading& to) { to.task.kind = text_of(value, where); }},
-      {"array", read_array},
-      {"numbered",
-       [](V value, S where, Reading& to) { to.task.array.numbered = bool_of(value, where); }},
-      {"items", read_items},
-      // Read before all else.
-      {"columns", [](V, S, Reading&) {}},
-      {"item_texts", [](V, S, Reading&) {}},
-      {"directory",
-       [](V value, S where, Reading& to) { to.task.directory = file_of(value, where); }},
-      {"environment",
-       [](V value, S where, Reading& to) { to.task.environment = text_map_of(value, where); }},
-      {"env", [](V value, S where, Reading& to) { to.task.env = text_map_of(value, where); }},
-
-      {"inputs", read_inputs},
-      {"outputs", read_outputs},
-      {"shared", read_shared},
-      {"follows", read_follows},
-      {"stdin",
-       [](V value, S where, Reading& to) { to.task.standard_input = file_of(value, where); }},
-      {"stdout",
-       [](V value, S where, Reading& to) { to.task.standard_output = stream_of(value, where); }},
-      {"stderr",
-       [](V value, S where, Reading& to) { to.task.standard_error = stream_of(value, where); }},
-      {"output_limit", read_output_limit},
-      {"stream_input",
-       [](V value, S where, Reading& to) { to.task.array.streams_input = bool_of(value, where); }},
-
-      {"cpus", read_cpus},
-      {"memory", read_memory},
-      {"disk", read_disk},
-      {"gpus", read_gpus},
-      {"one_of", read_one_of},
-      {"estimate", read_estimate},
-      {"cpu_bind", read_cpu_bind},
-      {"threads_per_core",
-       [](V value, S where, Reading& to) {
-         to.task.cpu_binding.threads_per_core =
-             static_cast<std::uint32_t>(whole_of(value, where, 1, 8));
-       }},
-      {"resources", read_resources},
-      {"time",
-       [](V value, S where, Reading& to) {
-         to.task.array.needs.time = duration_of(value, where);
-         to.task.says_time = true;
-       }},
-      {"nodes",
-       [](V value, S where, Reading& to) {
-         to.task.array.needs.nodes =
-             static_cast<std::uint32_t>(whole_of(value, where, 1, 1'000'000));
-       }},
-      {"site",
-       [](V value, S where, Reading& to) { to.task.array.needs.site = plain_word(value, where); }},
-      {"not_sites", [](V value, S where,
-                       Reading& to) { to.task.array.needs.not_on = plain_words(value, where); }},
-      {"tags",
-       [](V value, S where, Reading& to) { to.task.array.needs.tags = plain_words(value, where); }},
-
-      {"after", read_after<Dependency::Kind::Success>},
-      {"after_any", read_after<Dependency::Kind::AnyEnd>},
-      {"after_each", read_after<Dependency::Kind::EachSuccess>},
-      {"max_running",
-       [](V value, S where, Reading& to) {
-         to.task.array.max_running =
-             static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000));
-       }},
-      {"max_failures",
-       [](V value, S where, Reading& to) {
-         to.task.array.give_up_at =
-             static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000)) + 1;
-       }},
-      {"halt_running", [](V value, S where,
-                          Reading& to) { to.task.array.gives_up_running = bool_of(value, where); }},
-      {"retries",
-       [](V value, S where, Reading& to) {
-         to.task.array.retries = static_cast<std::uint32_t>(whole_of(value, where, 0, 1000));
-       }},
-      {"priority",
-       [](V value, S where, Reading& to) {
-         to.task.array.priority =
-             static_cast<std::int32_t>(whole_of(value, where, -1'000'000, 1'000'000));
-       }},
-      {"hold", [](V value, S where, Reading& to) { to.task.array.held = bool_of(value, where); }},
+      {"command", own<read_command>},
+      {"tool", plain<&T::tool>},
+      {"parameters", own<read_parameters>},
+      {"service", own<read_service_of>},
+      {"container", own<read_image>},
+      {"name", plain<&T::name>},
+      {"kind", plain<&T::kind>},
+      {"array", own<read_array>},
+      {"numbered", plain<array, &A::numbered>},
+      {"items", own<read_items>},
+      {"columns", own<read_before>},
+      {"item_texts", own<read_before>},
+      {"directory", plain<&T::directory>},
+      {"environment", plain<&T::environment>},
+      {"env", plain<&T::env>},
+      {"inputs", own<read_inputs>},
+      {"outputs", own<read_outputs>},
+      {"shared", plain<&T::shared>},
+      {"follows", own<read_follows>},
+      {"stdin", plain<&T::standard_input>},
+      {"stdout", plain<&T::standard_output>},
+      {"stderr", plain<&T::standard_error>},
+      {"output_limit", own<read_output_limit>},
+      {"stream_input", plain<array, &A::streams_input>},
+      {"cpus", own<read_cpus>},
+      {"memory", own<read_memory>},
+      {"disk", own<read_disk>},
+      {"gpus", own<read_gpus>},
+      {"gpu_memory", own<read_gpu_memory>},
+      {"gpu_capability", own<read_gpu_capability>},
+      {"one_of", own<read_one_of>},
+      {"estimate", own<read_estimate>},
+      {"resources", own<read_resources>},
+      {"time", own<read_time>},
+      {"nodes", plain<array, needs, &Needs::nodes>},
+      {"site", plain<array, needs, &Needs::site>},
+      {"not_sites", plain<array, needs, &Needs::not_on>},
+      {"tags", plain<array, needs, &Needs::tags>},
+      {"after", own<read_after<Dependency::Kind::Success>>},
+      {"after_any", own<read_after<Dependency::Kind::AnyEnd>>},
+      {"after_each", own<read_after<Dependency::Kind::EachSuccess>>},
+      {"max_running", plain<array, &A::max_running>},
+      {"max_failures", own<read_max_failures>},
+      {"halt_running", plain<array, &A::gives_up_running>},
+      {"retries", plain<array, &A::retries>},
+      {"priority", plain<array, &A::priority>},
+      {"hold", plain<array, &A::held>},
   };
   return all;
+}
+
+void read_key(const TaskKey& key, const json::value& said, const std::string& where,
+              Reading& reading) {
+  std::optional<json::value> read;
+  try {
+    read = value_of_text(key, said);
+  } catch (const std::invalid_argument& error) {
+    throw BadRequest(fmt::format("{}: {}", where, error.what()));
+  }
+  const json::value& value = read ? *read : said;
+  if (key.more.field != 0)
+    put_for_pilot(key, value, where, reading.task.for_pilot.edit());
+  else
+    readers().at(key.name)(key, value, where, reading);
 }
 
 /// All of the items, or those whose numbers `array` says.
@@ -419,6 +498,7 @@ void check_together(Reading& reading, const std::string& what) {
     throw BadRequest(what + " must have either 'command' or 'tool'");
   if (reading.has_command && !task.parameters.empty())
     throw BadRequest(what + ": 'parameters' belong to a tool; name one");
+  check_gpu_terms(task, what);
   if (!task.one_of.empty() && (task.says_cpus || task.says_gpus))
     throw BadRequest(what + ": say 'cpus' and 'gpus' in each of 'one_of', not beside it");
   if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
@@ -460,19 +540,17 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     reading.item_texts = list_of_bytes(*texts, what + ".item_texts");
   for (const auto& [key, entry] : value.get_object()) {
     const std::string where = what + "." + std::string(key);
-    const auto reader = readers().find(std::string_view(key));
-    if (reader == readers().end())
+    const TaskKey* known = find_task_key(std::string_view(key));
+    if (known == nullptr)
       throw BadRequest(where + " is no key of a task" + task_key_hint(std::string_view(key)));
-    reader->second(entry, where, reading);
+    read_key(*known, entry, where, reading);
   }
   check_together(reading, what);
   return std::move(reading.task);
 }
 
-std::vector<std::string_view> keys_that_are_read() {
-  std::vector<std::string_view> keys;
-  for (const auto& [key, reader] : readers()) keys.push_back(key);
-  return keys;
+bool is_read(const TaskKey& key) {
+  return key.more.field != 0 || readers().contains(key.name);
 }
 
 NeedsChange read_needs_change(const json::value& value) {
@@ -482,8 +560,8 @@ NeedsChange read_needs_change(const json::value& value) {
       throw BadRequest(
           fmt::format("'needs' has '{}'; cpus, memory, disk, time and gpus can be changed",
                       std::string_view(key)));
-    readers().at(std::string_view(key))(said, fmt::format("'needs.{}'", std::string_view(key)),
-                                        reading);
+    read_key(*find_task_key(std::string_view(key)), said,
+             fmt::format("'needs.{}'", std::string_view(key)), reading);
   }
   if (reading.task.all_cpus || reading.task.all_memory)
     throw BadRequest("'needs': a retry says how much; 'all' goes with a submit");

@@ -3,11 +3,11 @@
 
 #include "api/read/json_values.hpp"
 #include "api/read/read_needs.hpp"
-#include "hardware/cpu_binding.hpp"
+#include "documents/task_keys.hpp"
 #include "hardware/gpu_kind.hpp"
 #include "links/recipe.hpp"
-#include "model/site.hpp"
 #include "model/rare.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
 
 #include <boost/json/value.hpp>
@@ -15,7 +15,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -41,8 +40,8 @@ struct TaskRequest {
   ContainerRequest container;
   std::uint64_t output_limit{0};  ///< 0: said nothing
   std::optional<EstimateMode> estimate;
-  CpuBinding cpu_binding;
   GpuTerms gpu_terms;
+  Rare<std::string> for_pilot;     ///< fields of wire::Start, of keys that the pilot alone acts on
   std::vector<AskedWay> one_of;    ///< the best first; none: there is no choice
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
@@ -60,8 +59,8 @@ struct TaskRequest {
 
 /// `what` names the task for the reader of a refusal.  Throws BadRequest that names the key too.
 TaskRequest read_task(const boost::json::value& value, const std::string& what);
-/// Those that it takes, in no order; all of task_keys().
-std::vector<std::string_view> keys_that_are_read();
+/// Whether it takes that key: true of all of task_keys().
+bool is_read(const TaskKey& key);
 
 /// What of `needs` a retry says anew: `cpus`, `memory`, `disk`, `time`, as a submit does.
 NeedsChange read_needs_change(const boost::json::value& value);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,43 +93,22 @@ struct SplitOptions {
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
-/// One of several ways to run a task, as `gpus=1,cpus=4` says it.
-struct WayOption {
-  std::optional<double> cpus;
-  std::string memory, disk;
-  std::optional<double> gpus;  ///< of any kind
-  std::vector<std::pair<std::string, double>> gpu_kinds;
-  std::string gpu_memory, gpu_capability;
-};
-
-/// The needs and the rest of what `run` and `submit` say of a task; texts are as the user wrote
-/// them, already found to be well formed.
+/// What `run` and `submit` say of a task.
 struct WorkOptions {
-  std::optional<double> cpus;
-  bool all_cpus{false};  ///< of a node
-  std::string memory, disk, time, output_limit, estimate, cpu_bind;
-  std::optional<std::uint32_t> threads_per_core;
-  std::optional<double> gpus;  ///< of any kind
-  std::vector<std::pair<std::string, double>> gpu_kinds;
-  std::string gpu_memory, gpu_capability;
-  std::vector<WayOption> one_of;
-  std::string site;
-  std::vector<std::string> not_sites;
-  std::vector<std::string> tags;
-  Assignments env;
+  /// By the key of a task, the texts as the user wrote them, found to be well formed.
+  std::map<std::string, std::vector<std::string>, std::less<>> said;
   /// Of the caller's variables only these, beside HOME, PATH and the like; nothing: all of them.
   std::optional<std::vector<std::string>> exported;
-  std::string directory;
-  std::string standard_input, standard_output, standard_error;
-  std::string container, name, kind;
-  std::optional<std::uint32_t> retries;
-  std::optional<std::int32_t> priority;
-  bool hold{false};
-  bool numbered{false};  ///< each of its tasks has a number as a batch job has
-  std::vector<std::string> after, after_any, after_each;
-  std::string tool;
-  Assignments parameters, inputs, outputs;
   std::vector<std::string> command;
+
+  bool says(std::string_view key) const { return said.contains(key); }
+  /// Empty: nothing.
+  std::string one(std::string_view key) const {
+    const auto at = said.find(key);
+    return at == said.end() ? std::string() : at->second.back();
+  }
+  /// Of what is written NAME=VALUE.
+  Assignments pairs(std::string_view key) const;
 };
 
 /// `1-100:5%20`: indices, and how many at once (0: no bound).
@@ -209,8 +189,7 @@ struct ChangeCommand {
   std::string name;                   ///< of submissions; empty: none
   bool failed_only{false};            ///< of a retry
   std::vector<std::string> failures;  ///< of a retry: only those that failed so
-  std::optional<double> cpus;         ///< what a retry says anew
-  std::string memory, disk, time, gpus;
+  WorkOptions needs;                  ///< what a retry says anew
   bool json{false};
 };
 struct ListCommand {

@@ -89,7 +89,9 @@ current directory; what all have in common may be options of `submit`.
 
 )";
   for (const TaskKey& key : task_keys()) {
-    out += row(std::string(key.name) + ": " + std::string(key.example), std::string(key.says));
+    const std::string standard(key.standard);
+    out += row(std::string(key.name) + ": " + std::string(key.example),
+               std::string(key.says) + (standard.empty() ? "" : " (" + standard + ")"));
   }
   return out;
 }

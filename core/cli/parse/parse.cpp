@@ -86,17 +86,20 @@ void set_command(Command& command, std::vector<std::string> words) {
 }
 
 void check_work(const WorkOptions& work, const std::string& verb) {
-  if (work.tool.empty() && !work.parameters.empty())
+  const bool has_tool = work.says("tool");
+  if (!has_tool && work.says("parameters"))
     throw std::invalid_argument("--param belongs to --tool NAME");
-  if (!work.tool.empty() && !work.command.empty()) {
+  if (has_tool && !work.command.empty())
     throw std::invalid_argument("a task has a tool or a command, not both");
+  if (const auto ways = work.said.find("one_of"); ways != work.said.end()) {
+    if (ways->second.size() == 1)
+      throw std::invalid_argument("one --one-of leaves no choice: say each way, the best first");
+    for (const char* key : {"cpus", "gpus", "gpu_memory", "gpu_capability"}) {
+      if (work.says(key))
+        throw std::invalid_argument("cpus and GPUs stand in each --one-of, not beside it");
+    }
   }
-  if (work.one_of.size() == 1)
-    throw std::invalid_argument("one --one-of leaves no choice: say each way, the best first");
-  if (!work.one_of.empty() && (work.cpus || work.all_cpus || work.gpus || !work.gpu_kinds.empty() ||
-                               !work.gpu_memory.empty() || !work.gpu_capability.empty()))
-    throw std::invalid_argument("cpus and GPUs stand in each --one-of, not beside it");
-  if (work.tool.empty() && work.command.empty()) {
+  if (!has_tool && work.command.empty()) {
     throw std::invalid_argument("there is no command; write it after `--`: hpcbatch " + verb +
                                 " -- echo hello");
   }
@@ -106,7 +109,7 @@ void check_work(const WorkOptions& work, const std::string& verb) {
 void check_no_command_is_an_item(const WorkOptions& work, const ManyOptions& many,
                                  const std::string& verb) {
   const auto& sources = many.items.sources;
-  if (!work.command.empty() || !work.tool.empty() ||
+  if (!work.command.empty() || work.says("tool") ||
       std::all_of(sources.begin(), sources.end(),
                   [](const auto& one) { return !one.file.empty(); }))
     return;
@@ -208,10 +211,10 @@ void check_places_of_parts(const SplitCommand& command) {
 void check_split(const SplitCommand& command) {
   const SplitOptions& split = command.split;
   check_work(command.work, "split");
-  const bool is_tool = !command.work.tool.empty();
+  const bool is_tool = command.work.says("tool");
   if (split.inputs.empty() == split.recording.empty())
     throw std::invalid_argument("say what is split: --inputs FILE, or --recording FILE of a tool");
-  if (!command.work.outputs.empty())
+  if (command.work.says("outputs"))
     throw std::invalid_argument("parts have one output each, {out}; the whole's is --result FILE");
   if (!split.recording.empty() && !is_tool)
     throw std::invalid_argument("a recording is cut by a tool's means: say --tool NAME, too");
@@ -242,14 +245,14 @@ void check_command(const Command& command) {
   const auto* submit = std::get_if<SubmitCommand>(&command);
   if (submit == nullptr) return;
   if (!submit->script.empty()) {
-    if (!submit->file.empty() || !submit->work.tool.empty())
+    if (!submit->file.empty() || submit->work.says("tool"))
       throw std::invalid_argument("a script says what is run: leave out --file and --tool");
   } else if (submit->file.empty()) {
     check_many(submit->many);
     check_items_place(submit->work, submit->many, "submit");
     check_no_command_is_an_item(submit->work, submit->many, "submit");
     check_work(submit->work, "submit");
-  } else if (says_many(submit->many) || !submit->work.tool.empty() ||
+  } else if (says_many(submit->many) || submit->work.says("tool") ||
              !submit->work.command.empty()) {
     throw std::invalid_argument(
         "--file says what its tasks run: leave out the command, --tool, --array, --each and what "

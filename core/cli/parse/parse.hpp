@@ -7,6 +7,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -23,8 +25,11 @@ namespace detail {
 /// Each adds a family of verbs to `app` and writes to `into` what the user asked for; both must
 /// outlive the parsing.
 void add_work_verbs(CLI::App& app, Command& into);
-/// What `run`, `submit` and `split` say of a task.
-void add_work_options(CLI::App& verb, WorkOptions& work);
+/// What `run`, `submit` and `split` say of a task: the keys that have an option.
+void add_work_options(CLI::App& verb, WorkOptions& work, bool is_submit = false);
+/// Options of some of them, which say this here.
+void add_needs(CLI::App& verb, WorkOptions& needs,
+               const std::vector<std::pair<std::string_view, std::string>>& keys);
 void add_split_verb(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
 void add_inventory_verbs(CLI::App& app, Command& into);
@@ -45,8 +50,8 @@ inline constexpr char kItemMark = '\x01';
 
 /// One value; `store` throws std::invalid_argument where it is not well formed.
 template <class Store>
-CLI::Option* add_value(CLI::App& verb, const std::string& flag, const char* type, Store store,
-                       const std::string& description) {
+CLI::Option* add_value(CLI::App& verb, const std::string& flag, const std::string& type,
+                       Store store, const std::string& description) {
   const auto guarded = [flag, store](const std::string& text) {
     try {
       store(text);
@@ -59,8 +64,8 @@ CLI::Option* add_value(CLI::App& verb, const std::string& flag, const char* type
 
 /// A flag that may be given several times, one value each.
 template <class Store>
-CLI::Option* add_values(CLI::App& verb, const std::string& flag, const char* type, Store store,
-                        const std::string& description) {
+CLI::Option* add_values(CLI::App& verb, const std::string& flag, const std::string& type,
+                        Store store, const std::string& description) {
   const auto guarded = [flag, store](const std::vector<std::string>& texts) {
     try {
       for (const std::string& text : texts) store(text);

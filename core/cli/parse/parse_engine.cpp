@@ -1,6 +1,7 @@
 // The verbs about sites, allocations, pilots, tools and the engine itself.
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
+#include "documents/task_values.hpp"
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 

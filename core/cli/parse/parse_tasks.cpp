@@ -111,24 +111,15 @@ void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
       verb, "--failure", "WORD",
       [command](const std::string& t) { command->failures.push_back(checked_failure(t)); },
       "only those that failed so, as oom_task, exit:3 or signal:11; may be given several times");
-  add_value(
-      verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_cpus(t); },
-      "with so many cpus from now on");
-  add_value(
-      verb, "--mem", "SIZE", [command](const std::string& t) { command->memory = checked_size(t); },
-      "with so much memory from now on, as 8G; this and the others hold for all of its submission "
-      "that has not ended");
-  add_value(
-      verb, "--disk", "SIZE", [command](const std::string& t) { command->disk = checked_size(t); },
-      "with so much scratch space from now on");
-  add_value(
-      verb, "--time", "DURATION",
-      [command](const std::string& t) { command->time = checked_duration(t); },
-      "with so much time from now on, as 2h");
-  add_value(
-      verb, "--gpus", "N|KIND:N",
-      [command](const std::string& t) { command->gpus = checked_gpus(t); },
-      "with such GPUs from now on in place of those before, as 2, a100 or 'a100|h100:2'");
+  add_needs(verb, command->needs,
+            {{"cpus", "with so many cpus from now on"},
+             {"memory",
+              "with so much memory from now on, as 8G; this and the others hold for all of its "
+              "submission that has not ended"},
+             {"disk", "with so much scratch space from now on"},
+             {"time", "with so much time from now on, as 2h"},
+             {"gpus",
+              "with such GPUs from now on in place of those before, as 2, a100 or 'a100|h100:2'"}});
 }
 
 void add_change(CLI::App& app, Command& into, const char* name, const char* description,

@@ -1,9 +1,7 @@
 // The verbs that hand in work, and the needs that they share.
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
-#include "documents/texts.hpp"
-#include "hardware/cpu_binding.hpp"
-#include "model/site.hpp"
+#include "documents/task_values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,7 +40,7 @@ void read_export(const std::string& text, WorkOptions& work) {
     if (one == "ALL") {
       has_all = true;
     } else if (one.find('=') != std::string::npos) {
-      work.env.push_back(parse_assignment(one, "--export"));
+      work.said["env"].push_back(one);
     } else if (one != "NONE") {
       names.push_back(one);
     }
@@ -50,79 +48,50 @@ void read_export(const std::string& text, WorkOptions& work) {
   if (!has_all) work.exported = std::move(names);
 }
 
-std::string one_of(const std::string& text, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
-  throw std::invalid_argument(fmt::format("'{}' is none of {}{}", text, fmt::join(known, ", "),
-                                          spelling_hint(text, known)));
+/// What the table's grammar does not say: ids, and variables that are handed on.
+std::string as_said(const TaskKey& key, const std::string& text) {
+  using Type = TaskKey::Type;
+  if (key.type == Type::Ids) return checked_id(text);
+  if (key.type != Type::Variables && key.type != Type::Values && key.type != Type::Files)
+    return text;
+  const auto [name, value] =
+      key.name == "env" ? parse_env(text) : parse_assignment(text, key.flag());
+  return name + "=" + value;
 }
 
-// NOLINTNEXTLINE(readability-function-size)
-void add_resources(CLI::App& verb, WorkOptions& work) {
+/// How a value of it is written.
+std::string form_of(const TaskKey& key) {
+  using Type = TaskKey::Type;
+  if (key.type == Type::Size) return fmt::format(": bytes, or as {}", key.example);
+  if (key.type == Type::TimeSpan) return fmt::format(": seconds, or as 90s, {}", key.example);
+  return key.type == Type::Capability ? fmt::format(", as {}", key.example) : "";
+}
+
+void add_key(CLI::App& verb, WorkOptions& work, const TaskKey& key) {
+  const auto store = [&work, &key](const std::string& text) {
+    std::vector<std::string> texts;
+    if (const auto at = work.said.find(key.name); at != work.said.end()) texts = at->second;
+    texts.push_back(as_said(key, text));
+    task_value(key, texts);
+    work.said[std::string(key.name)] = std::move(texts);
+  };
+  const std::string says =
+      fmt::format("{}{}{}", key.says, form_of(key),
+                  key.standard.empty() ? "" : fmt::format(" ({})", key.standard));
+  const std::string flag(key.flag());
+  if (key.operand().empty()) {
+    verb.add_flag_callback(
+        flag, [store] { store("true"); }, std::string(key.says));
+  } else if (takes_several(key.type)) {
+    add_values(verb, flag, std::string(key.operand()), store, says);
+  } else {
+    add_value(verb, flag, std::string(key.operand()), store, says);
+  }
+}
+
+/// What a batch job chooses, as tags of the task.
+void add_choices(CLI::App& verb, WorkOptions& work) {
   verb.option_defaults()->group("Needs");
-  add_value(
-      verb, "--cpus", "N",
-      [&work](const std::string& t) {
-        work.all_cpus = t == "all";
-        work.cpus = work.all_cpus ? std::nullopt : std::optional(parse_cpus(t));
-      },
-      "processors; a half is 0.5; all: those of a node (1)");
-  add_value(
-      verb, "--mem", "SIZE",
-      [&work](const std::string& t) { work.memory = t == "all" ? t : checked_size(t); },
-      "memory, a limit too: bytes, or as 500M, 8G; all: that of a node (its cpus' share of a "
-      "node)");
-  add_value(
-      verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
-      "scratch space: bytes, or as 10G (none)");
-  add_values(
-      verb, "--gpus", "N|KIND:N", [&work](const std::string& t) { add_gpus(t, work); },
-      "GPUs of any kind, or by kind, as a100:2, or of either, as 'a100|h100:2'; a part of one as "
-      "0.25 (none)");
-  add_value(
-      verb, "--gpu-memory", "SIZE",
-      [&work](const std::string& t) { work.gpu_memory = checked_size(t); },
-      "only kinds of GPU with so much memory, as 40G (any; 1 GPU where --gpus is not said)");
-  add_value(
-      verb, "--gpu-capability", "N.N",
-      [&work](const std::string& t) { work.gpu_capability = checked_capability(t); },
-      "only kinds of GPU with this compute capability or a newer one, as 8.0 (any)");
-  add_values(
-      verb, "--one-of", "NEEDS",
-      [&work](const std::string& t) { work.one_of.push_back(parse_way(t)); },
-      "any of these would do, the best first, in place of --cpus and --gpus: --one-of "
-      "gpus=1,cpus=4 "
-      "--one-of cpus=16; of cpus, mem, disk, gpus, gpu-memory, gpu-capability (no choice)");
-  add_value(
-      verb, "--time", "DURATION",
-      [&work](const std::string& t) { work.time = checked_duration(t); },
-      "need and limit: seconds, or as 90s, 1h30m (none)");
-  add_value(
-      verb, "--cpu-bind", "WORD",
-      [&work](const std::string& t) {
-        work.cpu_bind = one_of(t, {kCpuBindWords.begin(), kCpuBindWords.end()});
-      },
-      "which of a node's cpus it is bound to: compact (close together), scatter, numa (one node of "
-      "memory, or later), none; near its GPU where it has one (compact)");
-  add_value(
-      verb, "--threads-per-core", "N",
-      [&work](const std::string& t) {
-        work.threads_per_core = static_cast<std::uint32_t>(parse_whole(t, 1, 8));
-      },
-      "use at most so many threads of each core; the others stay idle meanwhile (all)");
-  add_value(
-      verb, "--estimate", "WORD",
-      [&work](const std::string& t) {
-        work.estimate = one_of(t, {"off", "advise", "use"});
-      },
-      "what runs of its kind used before: off, advise (say it) or use (need that, where less or "
-      "nothing is said) (the site's)");
-  verb.add_option("--site", work.site, "only there")->type_name("NAME");
-  add_values(
-      verb, "--not-site", "NAME", [&work](const std::string& t) { work.not_sites.push_back(t); },
-      "never there; may be repeated");
-  add_values(
-      verb, "--tag", "TAG", [&work](const std::string& t) { work.tags.push_back(t); },
-      "only where shapes have this tag; may be repeated");
   for (const auto& [option, key, what] :
        {std::tuple{"--partition", "partition", "only in this partition, or in one of A,B"},
         std::tuple{"--account", "account", "in batch jobs of this account"},
@@ -132,87 +101,18 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
     add_value(
         verb, option, "NAME",
         [&work, key = std::string(key)](const std::string& t) {
-          work.tags.push_back(fmt::format("{}={}", key, t));
+          work.said["tags"].push_back(fmt::format("{}={}", key, t));
         },
         what);
   }
-  add_value(
-      verb, "--nodes", "N",
-      [](const std::string& t) {
-        if (t != "1")
-          throw std::invalid_argument(
-              "one task over several nodes is not built yet; only --nodes 1 is");
-      },
-      "nodes of one task; only 1 so far");
 }
 
-void add_surroundings(CLI::App& verb, WorkOptions& work) {
+void add_export(CLI::App& verb, WorkOptions& work) {
   verb.option_defaults()->group("Surroundings");
-  add_values(
-      verb, "--env", "NAME[=VALUE]",
-      [&work](const std::string& t) { work.env.push_back(parse_env(t)); },
-      "set this variable; may be repeated");
   add_value(
       verb, "--export", "LIST", [&work](const std::string& t) { read_export(t, work); },
       "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and NAME=VALUE, "
       "parted by commas, with ALL among them beside all (ALL)");
-  verb.add_option("--cwd", work.directory, "directory to run in (the current one)")
-      ->type_name("DIR");
-  verb.add_option("--stdin", work.standard_input, "standard input (none)")->type_name("FILE");
-  verb.add_option("--stdout", work.standard_output,
-                  "standard output to this file (kept for `log`), or nowhere (none); of many tasks "
-                  "with {index}, {id} or, for the item, {} in it")
-      ->type_name("FILE");
-  verb.add_option("--stderr", work.standard_error,
-                  "standard error to this file (kept for `log`), or nowhere (none)")
-      ->type_name("FILE");
-  add_value(
-      verb, "--output-limit", "SIZE|none",
-      [&work](const std::string& t) { work.output_limit = t == "none" ? t : checked_size(t); },
-      "of output that goes to no file, keep so much of each stream's beginning, and its end (1G or "
-      "as the site says; `run`: all)");
-  verb.add_option("--container", work.container, "run in this image")->type_name("IMAGE");
-}
-
-void add_course(CLI::App& verb, WorkOptions& work) {
-  verb.option_defaults()->group("Course");
-  verb.add_option("--name", work.name, "a name to show")->type_name("NAME");
-  verb.add_option("--kind", work.kind,
-                  "what kind of task it is, for `report` (the tool, the name, the program)")
-      ->type_name("NAME");
-  add_value(
-      verb, "--retries", "N",
-      [&work](const std::string& t) {
-        work.retries = static_cast<std::uint32_t>(parse_whole(t, 0, 1000));
-      },
-      "how often a failure that is the task's own is tried again, up to 1000 (0)");
-  add_value(
-      verb, "--priority", "N",
-      [&work](const std::string& t) {
-        work.priority = static_cast<std::int32_t>(parse_whole(t, -1'000'000, 1'000'000));
-      },
-      "higher starts earlier, -1000000 to 1000000 (0)");
-  const auto list_of = [](std::vector<std::string>& ids) {
-    return [&ids](const std::string& text) { ids.push_back(checked_id(text)); };
-  };
-  add_values(verb, "--after", "ID", list_of(work.after), "start when these have succeeded");
-  add_values(verb, "--after-any", "ID", list_of(work.after_any), "start when these have ended");
-}
-
-void add_tool(CLI::App& verb, WorkOptions& work) {
-  verb.option_defaults()->group("Tool");
-  const auto map_of = [](Assignments& into, const char* flag) {
-    return [&into, flag](const std::string& text) { into.push_back(parse_assignment(text, flag)); };
-  };
-  verb.add_option("--tool", work.tool, "run this tool instead of a command")->type_name("NAME");
-  add_values(verb, "--param", "K=V", map_of(work.parameters, "--param"), "a parameter of it");
-  verb.option_defaults()->group("Files");
-  add_values(verb, "--input", "NAME=PATH", map_of(work.inputs, "--input"),
-             "an input of the tool (the same name again makes a list), or a file that the command "
-             "finds as NAME in a directory of its own");
-  add_values(verb, "--output", "NAME=PATH", map_of(work.outputs, "--output"),
-             "where an output of the tool goes, or the file NAME that the command leaves in its "
-             "directory");
 }
 
 /// GNU parallel's: here items are an option.
@@ -336,13 +236,8 @@ void add_submit(CLI::App& app, Command& into) {
                    "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
                    "same); what is behind `--` are its arguments")
       ->type_name("");
-  add_work_options(*verb, submit->work);
+  add_work_options(*verb, submit->work, true);
   verb->option_defaults()->group("Course");
-  verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`");
-  add_values(
-      *verb, "--after-each", "ID",
-      [submit](const std::string& text) { submit->work.after_each.push_back(checked_id(text)); },
-      "pair equal indices of two arrays");
   verb->add_option("--key", submit->key, "the same key again gives the same ids")->type_name("KEY");
   add_many(*verb, submit->many);
   verb->add_option(
@@ -370,11 +265,29 @@ void add_submit(CLI::App& app, Command& into) {
 
 }  // namespace
 
-void add_work_options(CLI::App& verb, WorkOptions& work) {
-  add_resources(verb, work);
-  add_surroundings(verb, work);
-  add_course(verb, work);
-  add_tool(verb, work);
+void add_work_options(CLI::App& verb, WorkOptions& work, bool is_submit) {
+  for (const char* group : {"Needs", "Surroundings", "Course", "Tool", "Files"}) {
+    verb.option_defaults()->group(group);
+    for (const TaskKey& key : task_keys()) {
+      if (key.group == group && (is_submit || !key.more.only_submit)) add_key(verb, work, key);
+    }
+  }
+  add_choices(verb, work);
+  add_export(verb, work);
+}
+
+void add_needs(CLI::App& verb, WorkOptions& needs,
+               const std::vector<std::pair<std::string_view, std::string>>& keys) {
+  for (const auto& [name, says] : keys) {
+    const TaskKey& key = *find_task_key(name);
+    add_value(
+        verb, std::string(key.flag()), std::string(key.operand()),
+        [&needs, &key](const std::string& text) {
+          task_value(key, text);
+          needs.said[std::string(key.name)] = {text};
+        },
+        says);
+  }
 }
 
 void add_work_verbs(CLI::App& app, Command& into) {

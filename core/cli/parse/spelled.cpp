@@ -1,13 +1,8 @@
 #include "cli/parse/spelled.hpp"
 
-#include "cli/parse/parse.hpp"
 #include "documents/texts.hpp"
-#include "hardware/gpu_kind.hpp"
 #include "model/index_set.hpp"
 #include "model/quantities.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +11,6 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -104,17 +98,6 @@ const std::string& checked_id(const std::string& text) {
   return text;
 }
 
-const std::string& checked_size(const std::string& text) {
-  if (!parse_size(text)) refuse(text, "a size, like 512M, 8G or a number of bytes");
-  return text;
-}
-
-const std::string& checked_duration(const std::string& text) {
-  if (!parse_duration(text))
-    refuse(text, "a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
-  return text;
-}
-
 ArrayOption parse_array(std::string_view text) {
   const std::size_t percent = text.find('%');
   ArrayOption array{std::string(text.substr(0, percent)), 0};
@@ -127,26 +110,6 @@ ArrayOption parse_array(std::string_view text) {
     refuse(text,
            "an array; arrays are like 1-100, 1-100:5 (step) or 1-100%20 (at most 20 at once)");
   return array;
-}
-
-std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {
-  std::int64_t number = 0;
-  if (!is_number(text, number) || number < low || number > high)
-    refuse(text, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-  return number;
-}
-
-double parse_cpus(std::string_view text) {
-  const double cpus = parse_amount(text);
-  if (cpus <= 0) refuse(text, "a number of cpus; a task needs more than 0, as 1 or 0.5");
-  return cpus;
-}
-
-double parse_amount(std::string_view text) {
-  double value = 0;
-  if (!is_number(text, value) || !std::isfinite(value) || value < 0)
-    refuse(text, "a number, like 4 or 0.5");
-  return value;
 }
 
 std::optional<HaltOption> parse_halt(std::string_view text) {
@@ -191,6 +154,13 @@ std::pair<std::string, std::string> parse_assignment(std::string_view text, std:
     refuse(text, "what " + std::string(flag) + " expects: NAME=VALUE");
   }
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+Assignments WorkOptions::pairs(std::string_view key) const {
+  Assignments all;
+  if (const auto at = said.find(key); at != said.end())
+    for (const std::string& text : at->second) all.push_back(parse_assignment(text, key));
+  return all;
 }
 
 namespace {
@@ -294,78 +264,3 @@ std::time_t parse_until(const std::string& text, std::time_t now) {
 }
 
 }  // namespace hpcbatch
-
-namespace hpcbatch::detail {
-namespace {
-
-void set_need(const std::string& key, const std::string& value, WayOption& way) {
-  const std::vector<std::string> known{"cpus", "mem",        "disk",
-                                       "gpus", "gpu-memory", "gpu-capability"};
-  if (key == "cpus") {
-    way.cpus = parse_cpus(value);
-  } else if (key == "mem" || key == "memory") {
-    way.memory = checked_size(value);
-  } else if (key == "disk") {
-    way.disk = checked_size(value);
-  } else if (key == "gpus") {
-    add_gpus(value, way);
-  } else if (key == "gpu-memory") {
-    way.gpu_memory = checked_size(value);
-  } else if (key == "gpu-capability") {
-    way.gpu_capability = checked_capability(value);
-  } else {
-    throw std::invalid_argument(
-        fmt::format("'{}' is none of {} (the time, the site and all else are the same for all ways "
-                    "and are said once){}",
-                    key, fmt::join(known, ", "), spelling_hint(key, known)));
-  }
-}
-
-}  // namespace
-
-template <class Asked>
-void add_gpus(const std::string& text, Asked& asked) {
-  auto [kind, count] = parse_gpus(text);
-  if (kind.empty())
-    asked.gpus = count;
-  else
-    asked.gpu_kinds.emplace_back(std::move(kind), count);
-  if (asked.gpus && !asked.gpu_kinds.empty())
-    throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
-}
-template void add_gpus(const std::string& text, WorkOptions& asked);
-template void add_gpus(const std::string& text, WayOption& asked);
-
-std::string checked_gpus(const std::string& text) {
-  parse_gpus(text);
-  return text;
-}
-
-std::string checked_capability(const std::string& text) {
-  if (!parse_capability(text))
-    throw std::invalid_argument("'" + text + "' is no compute capability of CUDA, as 8.0");
-  return text;
-}
-
-WayOption parse_way(const std::string& text) {
-  WayOption way;
-  std::set<std::string> said;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = rest.find(',');
-    const std::string word(rest.substr(0, end));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw std::invalid_argument(
-          fmt::format("'{}' does not say what is needed; write it as gpus=1,cpus=4", text));
-    }
-    const std::string key = word.substr(0, equals);
-    if (!said.insert(key == "memory" ? "mem" : key).second)
-      throw std::invalid_argument(fmt::format("says {} twice", key));
-    set_need(key, word.substr(equals + 1), way);
-  }
-  if (text.empty()) throw std::invalid_argument("is empty; write it as gpus=1,cpus=4");
-  return way;
-}
-
-}  // namespace hpcbatch::detail

@@ -1,5 +1,5 @@
-// The small languages of values on the command line: ids, arrays, amounts of GPUs, assignments,
-// points in time.
+// The small languages of values on the command line: ids, arrays, assignments, points in time.  Those
+// of a task's keys are read by documents/task_values.hpp.
 #pragma once
 
 #include "cli/parse/command.hpp"
@@ -13,8 +13,6 @@
 #include <vector>
 
 namespace hpcbatch {
-
-// The small languages of the command line's values: ids, arrays, amounts of GPUs, assignments.
 
 // Each throws std::invalid_argument with one sentence where the text is not well formed.
 
@@ -32,15 +30,6 @@ std::optional<HaltOption> parse_halt(std::string_view text);
 HaltOption parse_max_fails(std::string_view text);
 /// `NAME=VALUE`; `flag` is named in the message.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag);
-/// `512M`, `8G`, bytes; and `90s`, `1h30m`, `01:30:00`, seconds; each returned as it came.
-const std::string& checked_size(const std::string& text);
-const std::string& checked_duration(const std::string& text);
-/// A whole number from `low` to `high`.
-std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high);
-/// More than 0.
-double parse_cpus(std::string_view text);
-/// A finite number that is not negative.
-double parse_amount(std::string_view text);
 
 // How far people look back, and ahead.
 
@@ -53,20 +42,3 @@ std::time_t parse_since(const std::string& text, std::time_t now);
 std::time_t parse_until(const std::string& text, std::time_t now);
 
 }  // namespace hpcbatch
-
-namespace hpcbatch::detail {
-
-// What the command line says of GPUs, and of ways to run a task that differ by them.
-
-/// A value of `--gpus`, into what was said before: of any kind, or by kind.  Throws
-/// std::invalid_argument.
-template <class Asked>
-void add_gpus(const std::string& text, Asked& asked);
-/// A value of `--gpus` as it is.  Throws std::invalid_argument.
-std::string checked_gpus(const std::string& text);
-/// `8.0`.  Throws std::invalid_argument.
-std::string checked_capability(const std::string& text);
-/// `gpus=a100:2,cpus=4`.  Throws std::invalid_argument.
-WayOption parse_way(const std::string& text);
-
-}  // namespace hpcbatch::detail

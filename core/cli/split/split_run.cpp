@@ -92,15 +92,15 @@ class SplitRun {
         patient_(client_, session, status_),
         around_(look_around()) {
     plan_.task = task_of(command.work, around_.directory);
-    if (!command.work.retries) plan_.task["retries"] = kRetries;
+    if (!command.work.says("retries")) plan_.task["retries"] = kRetries;
     plan_.result = whole_path(around_.directory, options_.result);
     plan_.folder = options_.parts.empty() ? plan_.result + ".parts"
                                           : whole_path(around_.directory, options_.parts);
     plan_.merge = options_.merge;
-    plan_.name = command.work.name.empty()
+    plan_.name = !command.work.says("name")
                      ? "split " + std::filesystem::path(plan_.result).filename().string()
-                     : command.work.name;
-    tool_ = command.work.tool;
+                     : command.work.one("name");
+    tool_ = command.work.one("tool");
   }
 
   int run() {

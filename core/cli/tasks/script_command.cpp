@@ -5,6 +5,7 @@
 #include "cli/parse/script.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/tasks/task_file.hpp"
+#include "documents/task_keys.hpp"
 #include "model/index_set.hpp"
 #include "model/quantities.hpp"
 
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 #include <variant>
@@ -31,9 +33,11 @@ std::string flag_of(const std::string& word) {
 
 /// Each of several holds.
 bool adds_up(const std::string& flag) {
-  static constexpr std::array<std::string_view, 6> kAll{"--tag",   "--env",    "--not-site",
-                                                        "--input", "--output", "--param"};
-  return std::find(kAll.begin(), kAll.end(), flag) != kAll.end();
+  using Type = TaskKey::Type;
+  return std::any_of(task_keys().begin(), task_keys().end(), [&](const TaskKey& key) {
+    return key.flag() == flag && (key.type == Type::WordList || key.type == Type::Files ||
+                                  key.type == Type::Variables || key.type == Type::Values);
+  });
 }
 
 /// Options of the script that the command line does not say otherwise.
@@ -108,7 +112,9 @@ void add_said(Assignments& variables, const char* name, const std::string& value
 
 std::string tag_value(const WorkOptions& work, std::string_view key) {
   std::string value;
-  for (const std::string& tag : work.tags)
+  const auto tags = work.said.find("tags");
+  if (tags == work.said.end()) return value;
+  for (const std::string& tag : tags->second)
     if (tag.starts_with(key) && tag.substr(key.size(), 1) == "=")
       value = tag.substr(key.size() + 1);
   return value;
@@ -136,7 +142,7 @@ void add_array(Assignments& variables, const ManyOptions& many) {
 Assignments few_variables(const WorkOptions& work, const std::string& directory) {
   return {{"SLURM_SUBMIT_DIR", directory}, {"SLURM_NTASKS", "1"},
           {"SLURM_NPROCS", "1"},           {"SLURM_NNODES", "1"},
-          {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.name}};
+          {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.one("name")}};
 }
 
 /// Of sbatch's variables those that are the same for all tasks.
@@ -174,7 +180,7 @@ Assignments pbs_variables(const SubmitCommand& submit, const batch::Terms& terms
                   {"PBS_O_HOST", host_name()},
                   {"PBS_O_SYSTEM", "Linux"},
                   {"PBS_ENVIRONMENT", "PBS_BATCH"},
-                  {"PBS_JOBNAME", submit.work.name},
+                  {"PBS_JOBNAME", submit.work.one("name")},
                   {"PBS_NUM_NODES", "1"},
                   {"HPCBATCH_MPIPROCS", std::to_string(std::max(1U, terms.tasks))}};
   for (const char* name : {"HOME", "PATH", "LOGNAME", "SHELL", "LANG", "MAIL", "TZ"})
@@ -186,48 +192,64 @@ Assignments pbs_variables(const SubmitCommand& submit, const batch::Terms& terms
 }
 
 /// A name with signs of sbatch's, as a path of ours.
-void fill_pattern(std::string& file, const batch::PatternNames& names) {
-  if (!file.starts_with(batch::kPatternMark)) return;
-  file = batch::slurm_file(std::string_view(file).substr(1), names).value_or(std::string());
+std::string with_pattern(const std::string& file, const batch::PatternNames& names) {
+  if (!file.starts_with(batch::kPatternMark)) return file;
+  return batch::slurm_file(std::string_view(file).substr(1), names).value_or(std::string());
 }
+
+/// The streams of a task, by the names of their keys.
+constexpr std::array<const char*, 3> kStreams{"stdin", "stdout", "stderr"};
 
 void put_files(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
   const bool is_array = submit.many.array || !submit.many.items.sources.empty();
-  if (submit.as_sbatch && work.standard_output.empty())
-    work.standard_output =
+  const batch::PatternNames names{work.one("name"), user_name(), is_array};
+  std::map<std::string, std::string> files;
+  for (const char* stream : kStreams) files[stream] = work.one(stream);
+  if (submit.as_sbatch && files["stdout"].empty())
+    files["stdout"] =
         std::string(1, batch::kPatternMark) + (is_array ? "slurm-%A_%a.out" : "slurm-%j.out");
-  const batch::PatternNames names{work.name, user_name(), is_array};
-  for (std::string* file : {&work.standard_output, &work.standard_error, &work.standard_input})
-    fill_pattern(*file, names);
-  if (script.terms.joined == "oe") work.standard_error = work.standard_output;
-  if (script.terms.joined == "eo") work.standard_output = work.standard_error;
-  if (script.system == BatchSystem::Slurm && work.standard_error.empty())
-    work.standard_error = work.standard_output;
-  if (script.system != BatchSystem::Pbs || !work.directory.empty()) return;
+  for (auto& [stream, file] : files) file = with_pattern(file, names);
+  if (script.terms.joined == "oe") files["stderr"] = files["stdout"];
+  if (script.terms.joined == "eo") files["stdout"] = files["stderr"];
+  if (script.system == BatchSystem::Slurm && files["stderr"].empty())
+    files["stderr"] = files["stdout"];
   // qsub(1B): a job begins in the user's home, and its files lie where it was submitted.
-  for (std::string* file : {&work.standard_output, &work.standard_error, &work.standard_input})
-    if (!file->empty() && *file != "none")
-      *file = (std::filesystem::path(around.directory) / *file).string();
-  work.directory = variable_of(around, "HOME");
+  const bool is_at_home = script.system == BatchSystem::Pbs && !work.says("directory");
+  for (auto& [stream, file] : files) {
+    if (file.empty()) continue;
+    if (is_at_home && file != "none")
+      file = (std::filesystem::path(around.directory) / file).string();
+    work.said[stream] = {file};
+  }
+  if (is_at_home) work.said["directory"] = {variable_of(around, "HOME")};
+}
+
+/// Before what the user sets, which holds.
+void put_variables(WorkOptions& work, const Assignments& variables) {
+  std::vector<std::string> all;
+  all.reserve(variables.size());
+  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
+  std::vector<std::string>& said = work.said["env"];
+  said.insert(said.begin(), all.begin(), all.end());
 }
 
 /// What its batch system would tell it.
 void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
   put_files(submit, script, around);
-  work.numbered = true;
+  work.said["numbered"] = {"true"};
   const Assignments variables = script.system == BatchSystem::Slurm
                                     ? slurm_variables(submit, script.terms, around)
                                     : pbs_variables(submit, script.terms, around);
-  work.env.insert(work.env.begin(), variables.begin(), variables.end());
+  put_variables(work, variables);
   BatchRun run{.system = script.system,
                .says_cpus = script.terms.says_cpus,
                .says_memory_per_cpu = script.terms.memory_per_cpu != 0};
   if (!script.terms.signal.empty()) {
-    const auto limit = parse_duration(work.time);
+    const auto limit = parse_duration(work.one("time"));
     const auto before = std::chrono::seconds{script.terms.signal_before};
-    if (work.time.empty() || !limit)
+    if (!work.says("time") || !limit)
       throw CommandError(kExitUsage, submit.script +
                                          ": --signal comes before its time is over, and it has no "
                                          "limit; say one with --time");
@@ -298,8 +320,8 @@ bool is_left_unset(BatchSystem system, std::string_view name) {
 /// Whether it has a value: by us, by the user, or none under its own batch system either.
 bool is_known_variable(const std::string& name, const Script& script, const SubmitCommand& submit,
                        const Surroundings& around) {
-  const auto is_it = [&](const auto& one) { return one.first == name; };
-  if (std::any_of(submit.work.env.begin(), submit.work.env.end(), is_it) ||
+  const Assignments said = submit.work.pairs("env");
+  if (std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.first == name; }) ||
       around.environment.contains(name))
     return true;
   if (script.system != BatchSystem::None)
@@ -360,8 +382,8 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
                        asked.script + ": a line #HPCBATCH holds options of submit alone");
   WorkOptions& work = submit->work;
   // sbatch(1), --job-name.
-  if (work.name.empty() && asked.script != "-")
-    work.name = std::filesystem::path(file).filename().string();
+  if (!work.says("name") && asked.script != "-")
+    work.said["name"] = {std::filesystem::path(file).filename().string()};
   submit->as_sbatch = asked.as_sbatch;
   script.terms.says_cpus =
       script.terms.says_cpus ||
@@ -370,8 +392,7 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
   if (script.system != BatchSystem::None) {
     put_batch(*submit, script, around);
   } else if (script.names_slurm) {
-    const Assignments variables = few_variables(work, around.directory);
-    work.env.insert(work.env.begin(), variables.begin(), variables.end());
+    put_variables(work, few_variables(work, around.directory));
   }
   refuse_unset(script, *submit, around, asked.script);
   return *submit;

@@ -2,6 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/tasks/items.hpp"
+#include "documents/task_values.hpp"
 #include "documents/texts.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"
@@ -32,45 +33,47 @@ std::string_view checked(const std::string& text, std::string_view what) {
   return text;
 }
 
-json::value number(double value) {
-  if (value == std::floor(value) && value < 1e15) return static_cast<std::int64_t>(value);
-  return value;
-}
-
 class TaskWriter {
  public:
   TaskWriter(const std::string& callers, const WorkOptions& work, const Items& items)
-      : callers_(callers),
-        items_(items),
-        directory_(work.directory.empty() ? callers : absolute(callers, work.directory)) {}
+      : work_(work), callers_(callers), items_(items), directory_(callers) {
+    if (work.says("directory")) directory_ = absolute(callers, work.one("directory"));
+  }
 
-  void text(const char* key, const std::string& value) {
-    if (!value.empty()) task_[key] = checked(value, key);
+  json::value value_of(const TaskKey& key, const std::vector<std::string>& texts) const {
+    using Type = TaskKey::Type;
+    switch (key.type) {
+      case Type::Folder:
+        return json::string(directory_);
+      case Type::Stream:
+        if (texts.back() == "none") return "/dev/null";
+        [[fallthrough]];
+      case Type::File:
+        // From the directory that the task runs in.
+        return json::string(absolute(directory_, texts.back()));
+      case Type::Files:
+      case Type::Variables:
+      case Type::Values:
+        return map(key);
+      default:
+        for (const std::string& text : texts) checked(text, key.name);
+        return task_value(key, texts);
+    }
   }
-  /// Paths of the task itself: from the directory that it runs in.
-  void path(const char* key, const std::string& value) {
-    if (!value.empty()) task_[key] = absolute(directory_, value);
+
+ private:
+  std::string absolute(const std::string& from, const std::string& path) const {
+    return absolute_path(from, path, items_);
   }
-  /// What is printed there may also go nowhere.
-  void stream(const char* key, const std::string& value) {
-    path(key, value == "none" ? "/dev/null" : value);
-  }
-  void list(const char* key, const std::vector<std::string>& values) {
-    for (const std::string& value : values) checked(value, key);
-    bytes(key, values);
-  }
-  void bytes(const char* key, const std::vector<std::string>& values) {
-    if (!values.empty()) task_[key] = json::array(values.begin(), values.end());
-  }
-  void map(const char* key, const Assignments& values, bool are_paths) {
-    if (values.empty()) return;
+  json::object map(const TaskKey& key) const {
+    const bool are_paths = key.type == TaskKey::Type::Files;
     json::object object;
-    for (const auto& [name, value] : values) {
+    for (const auto& [name, value] : work_.pairs(key.name)) {
       const std::string text = are_paths ? absolute(callers_, value) : value;
-      json::value* there = object.if_contains(checked(name, key));
+      json::value* there = object.if_contains(checked(name, key.name));
       if (there == nullptr) {
         object[name] = text;
-      } else if (!are_paths || key == std::string_view("outputs")) {
+      } else if (!are_paths || key.name == "outputs") {
         *there = text;  // the last one holds
       } else if (there->is_array()) {
         there->get_array().emplace_back(text);
@@ -78,26 +81,13 @@ class TaskWriter {
         *there = json::array{*there, text};
       }
     }
-    task_[key] = std::move(object);
-  }
-  void directory(const WorkOptions& work) {
-    if (!work.directory.empty()) task_["directory"] = directory_;
-  }
-  template <class Value>
-  void value(const char* key, Value value) {
-    task_[key] = std::move(value);
-  }
-  json::object take() { return std::move(task_); }
-
- private:
-  std::string absolute(const std::string& from, const std::string& path) const {
-    return absolute_path(from, path, items_);
+    return object;
   }
 
+  const WorkOptions& work_;
   const std::string& callers_;
   const Items& items_;
   std::string directory_;
-  json::object task_;
 };
 
 /// Of the caller's environment what any program needs, and those that are named.
@@ -110,68 +100,13 @@ json::object exported_environment(const std::vector<std::string>& names) {
   return variables;
 }
 
-/// Of a task or of one way to run it.
-template <class Asked>
-json::object gpu_terms(const Asked& work) {
-  json::object terms;
-  if (work.gpus) terms["count"] = number(*work.gpus);
-  if (!work.gpu_kinds.empty()) {
-    terms["kind"] = checked(work.gpu_kinds.front().first, "gpus");
-    terms["count"] = number(work.gpu_kinds.front().second);
-  }
-  if (!work.gpu_memory.empty()) terms["memory"] = work.gpu_memory;
-  if (!work.gpu_capability.empty()) terms["capability"] = work.gpu_capability;
-  return terms;
-}
-
-/// What is asked of GPUs; null: nothing.
-template <class Asked>
-json::value gpus_of(const Asked& work) {
-  if (!work.gpu_memory.empty() || !work.gpu_capability.empty()) return gpu_terms(work);
-  if (work.gpus) return number(*work.gpus);
-  if (work.gpu_kinds.empty()) return nullptr;
-  json::object kinds;
-  for (const auto& [kind, count] : work.gpu_kinds) kinds[checked(kind, "gpus")] = number(count);
-  return kinds;
-}
-
-json::array ways_of(const std::vector<WayOption>& ways) {
-  json::array all;
-  for (const WayOption& way : ways) {
-    json::object one;
-    if (way.cpus) one["cpus"] = number(*way.cpus);
-    if (!way.memory.empty()) one["memory"] = way.memory;
-    if (!way.disk.empty()) one["disk"] = way.disk;
-    if (json::value gpus = gpus_of(way); !gpus.is_null()) one["gpus"] = std::move(gpus);
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
-void write_needs(TaskWriter& task, const WorkOptions& work) {
-  if (work.cpus) task.value("cpus", number(*work.cpus));
-  if (work.all_cpus) task.value("cpus", "all");
-  task.text("memory", work.memory);
-  task.text("disk", work.disk);
-  task.text("output_limit", work.output_limit);
-  task.text("estimate", work.estimate);
-  task.text("cpu_bind", work.cpu_bind);
-  if (work.threads_per_core) task.value("threads_per_core", *work.threads_per_core);
-  task.text("time", work.time);
-  if (json::value gpus = gpus_of(work); !gpus.is_null()) task.value("gpus", std::move(gpus));
-  if (!work.one_of.empty()) task.value("one_of", ways_of(work.one_of));
-  task.text("site", work.site);
-  task.list("not_sites", work.not_sites);
-  task.list("tags", work.tags);
-}
-
 }  // namespace
 
 void refuse_repeated(const WorkOptions& work, int exit_code) {
   for (const auto& [flag, values] :
-       {std::pair{"--param", &work.parameters}, std::pair{"--output", &work.outputs}}) {
+       {std::pair{"--param", work.pairs("parameters")}, {"--output", work.pairs("outputs")}}) {
     std::map<std::string, std::string> seen;
-    for (const auto& [name, value] : *values) {
+    for (const auto& [name, value] : values) {
       const auto [at, is_new] = seen.emplace(name, value);
       if (!is_new)
         throw CommandError(exit_code, std::string(flag) + " " + show_text(name) +
@@ -182,7 +117,7 @@ void refuse_repeated(const WorkOptions& work, int exit_code) {
 }
 
 void tell_missing_folders(const WorkOptions& work, const std::string& directory) {
-  for (const auto& [name, path] : work.outputs) {
+  for (const auto& [name, path] : work.pairs("outputs")) {
     // What an item or a task fills in is known later.
     if (path.find('{') != std::string::npos) continue;
     const auto folder = (std::filesystem::path(directory) / path).lexically_normal().parent_path();
@@ -207,33 +142,20 @@ std::string absolute_path(const std::string& from, const std::string& path, cons
 }
 
 json::object task_of(const WorkOptions& work, const std::string& directory, const Items& items) {
-  TaskWriter task(directory, work, items);
-  task.bytes("command", work.command);
-  task.text("tool", work.tool);
-  task.map("parameters", work.parameters, false);
-  task.map("inputs", work.inputs, true);
-  task.map("outputs", work.outputs, true);
-  write_needs(task, work);
-  task.directory(work);
-  if (work.exported) task.value("environment", exported_environment(*work.exported));
-  task.map("env", work.env, false);
-  task.path("stdin", work.standard_input);
-  task.stream("stdout", work.standard_output);
-  task.stream("stderr", work.standard_error);
-  task.text("container", work.container);
-  task.text("name", work.name);
-  task.text("kind", work.kind);
-  task.list("after", work.after);
-  task.list("after_any", work.after_any);
-  task.list("after_each", work.after_each);
-  if (work.retries) task.value("retries", *work.retries);
-  if (work.priority) task.value("priority", *work.priority);
-  if (work.hold) task.value("hold", true);
-  if (work.numbered) task.value("numbered", true);
-  if (!items.items.empty()) task.value("items", items.items);
-  task.list("columns", items.columns);
-  task.bytes("item_texts", items.texts);
-  return task.take();
+  const TaskWriter writer(directory, work, items);
+  json::object task;
+  if (!work.command.empty())
+    task["command"] = json::array(work.command.begin(), work.command.end());
+  for (const auto& [name, texts] : work.said)
+    task[name] = writer.value_of(*find_task_key(name), texts);
+  if (work.exported) task["environment"] = exported_environment(*work.exported);
+  if (!items.items.empty()) task["items"] = items.items;
+  for (const std::string& column : items.columns) checked(column, "columns");
+  if (!items.columns.empty())
+    task["columns"] = json::array(items.columns.begin(), items.columns.end());
+  if (!items.texts.empty())
+    task["item_texts"] = json::array(items.texts.begin(), items.texts.end());
+  return task;
 }
 
 json::object submission_of(json::array tasks, const Surroundings& around, const std::string& client,
@@ -279,8 +201,8 @@ namespace {
 std::string stray_column(const WorkOptions& work, const Items& items) {
   if (items.items.empty() || !items.items.front().is_string() || !items.columns.empty()) return "";
   std::vector<std::string> texts = work.command;
-  texts.insert(texts.end(), {work.standard_input, work.standard_output, work.standard_error,
-                             work.directory, work.name});
+  for (const char* key : {"stdin", "stdout", "stderr", "directory", "name"})
+    texts.push_back(work.one(key));
   for (const std::string& text : texts) {
     for (const std::string_view name : columns_asked_for(text)) {
       if (name != "1" && name.find_first_not_of("0123456789") == std::string_view::npos)
@@ -410,9 +332,9 @@ std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
            " stays as it is: the items have one column, and --columns says what separates more";
   const Item first = item_of(items->front(), columns);
   const auto has_place = [&](const std::string& word) { return with_item(word, first, 1) != word; };
-  const bool is_elsewhere = has_place(work.standard_input) || has_place(work.standard_output) ||
-                            has_place(work.standard_error) || has_place(work.directory) ||
-                            !work.inputs.empty() || !work.outputs.empty();
+  bool is_elsewhere = work.says("inputs") || work.says("outputs");
+  for (const char* key : {"stdin", "stdout", "stderr", "directory"})
+    is_elsewhere = is_elsewhere || has_place(work.one(key));
   if (any_word(has_place) || is_elsewhere) return "";
   // What no column is called is refused with a sentence of its own.
   if (!columns.empty() && any_word(has_name_in_braces)) return "";

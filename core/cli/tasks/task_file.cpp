@@ -4,15 +4,15 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/items.hpp"
-#include "documents/task_keys.hpp"
+#include "documents/task_values.hpp"
 #include "documents/texts.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 #include "hardware/gpu_kind.hpp"
-#include "model/quantities.hpp"
 #include "posix/files.hpp"
 
+#include <fmt/format.h>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
@@ -54,7 +54,7 @@ const TaskKey& key_named(const std::string& name, const std::string& file, int l
 /// Numbers in it stay the letters of the author.
 bool is_text_key(std::string_view name) {
   const TaskKey* key = find_task_key(name);
-  return key != nullptr && key->type == TaskKey::Type::Text;
+  return key != nullptr && keeps_letters(key->type);
 }
 
 /// The text that a list of words would have been, for the refusal of one that is no list.
@@ -105,23 +105,17 @@ void split_array(json::object& task, const std::string& file, int line) {
   }
 }
 
-void check_quantity(const TaskKey& key, const json::value& value, const std::string& file,
-                    int line) {
-  if (!value.is_string()) return;
-  const std::string text(value.get_string());
-  const bool is_time = key.name == "time";
-  if (is_time ? parse_duration(text).has_value() : parse_size(text).has_value()) return;
-  refuse(file, line,
-         "`" + std::string(key.name) + "` must be a " + (is_time ? "time" : "size") + ", as " +
-             std::string(key.example) + ", not '" + text + "'");
-}
-
 /// One value as it goes to the engine, which knows no lines.
-void check_value(const json::value& value, const TaskKey& key, const std::string& file, int line) {
+json::value checked_value(json::value value, const TaskKey& key, const std::string& file,
+                          int line) {
   if (key.name == "command") check_command(value, file, line);
   if (key.name == "items") check_items(value, file, line);
-  if (key.name == "memory" || key.name == "disk" || key.name == "time")
-    check_quantity(key, value, file, line);
+  try {
+    if (auto read = value_of_text(key, value)) return *std::move(read);
+    return value;
+  } catch (const std::invalid_argument& error) {
+    refuse(file, line, fmt::format("`{}`: {}", key.name, error.what()));
+  }
 }
 
 json::value whole_where_it_can_be(double value) {
@@ -160,20 +154,8 @@ bool is_amount_of_its_own(std::string_view name) {
   return name == "cpus" || name == "memory" || name == "disk" || name == "gpus";
 }
 
-/// As the command line has it, `a100:2`.
-json::value gpus_as_words(const View& view) {
-  try {
-    const auto [kinds, count] = parse_gpus(view.node().text);
-    const json::value amount = whole_where_it_can_be(count);
-    return kinds.empty() ? amount : json::value(json::object{{kinds, amount}});
-  } catch (const std::invalid_argument& error) {
-    refuse(view.file(), view.line(), std::string("`gpus`: ") + error.what());
-  }
-}
-
 json::value number_or_map(const View& view) {
-  if (view.name() == "gpus" && view.node().kind == Node::Kind::Scalar) return gpus_as_words(view);
-  if (view.node().kind != Node::Kind::Map) return number_of(view);
+  if (view.node().kind != Node::Kind::Map) return plain(view.node(), view.file());
   const auto& fields = view.node().fields;
   const bool has_terms =
       view.name() == "gpus" &&
@@ -212,8 +194,12 @@ json::value one_of_in(const View& view) {
   if (view.node().kind != Node::Kind::List) return plain(view.node(), view.file());
   json::array ways;
   for (const Node& node : view.node().items) {
-    if (node.kind != Node::Kind::Map)
+    if (node.kind == Node::Kind::List)
       View(node, view.file(), view.name()).expected("a map of needs");
+    if (node.kind != Node::Kind::Map) {
+      ways.push_back(plain(node, view.file()));
+      continue;
+    }
     json::object way;
     for (const Field& field : node.fields) {
       const View said(field.value, view.file(), field.name);
@@ -225,21 +211,20 @@ json::value one_of_in(const View& view) {
 }
 
 json::value typed(const TaskKey& key, const View& view) {
-  switch (key.type) {
-    case TaskKey::Type::Number:
-      return number_of(view);
-    case TaskKey::Type::Boolean:
-      return view.boolean();
-    case TaskKey::Type::Amounts:
-      return number_or_map(view);
-    case TaskKey::Type::Map:
-      return service_of(view);
-    case TaskKey::Type::Ways:
-      return one_of_in(view);
-    case TaskKey::Type::Text:
-      break;
-  }
-  return plain(view.node(), view.file());
+  const auto made = [&]() -> json::value {
+    switch (key.type) {
+      case TaskKey::Type::Gpus:
+      case TaskKey::Type::Amounts:
+        return number_or_map(view);
+      case TaskKey::Type::Service:
+        return service_of(view);
+      case TaskKey::Type::Ways:
+        return one_of_in(view);
+      default:
+        return plain(view.node(), view.file());
+    }
+  };
+  return checked_value(made(), key, view.file(), view.line());
 }
 
 json::object task_of(const Node& node, const std::string& file) {
@@ -251,7 +236,6 @@ json::object task_of(const Node& node, const std::string& file) {
     const TaskKey& key = key_named(field.name, file, field.line);
     if (view.is_null()) continue;
     task[field.name] = typed(key, view);
-    check_value(task.at(field.name), key, file, field.line);
     if (field.name == "array") split_array(task, file, field.line);
   }
   if (!task.contains("command") && !task.contains("tool"))
@@ -315,8 +299,9 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
       throw DocumentError(file, line,
                           "a task must be a JSON object, like {\"command\": [\"true\"]}");
     json::object& keys = task.get_object();
-    for (const auto& entry : keys)
-      check_value(entry.value(), key_named(std::string(entry.key()), file, line), file, line);
+    for (auto& entry : keys)
+      entry.value() =
+          checked_value(entry.value(), key_named(std::string(entry.key()), file, line), file, line);
     if (keys.contains("array")) split_array(keys, file, line);
     if (!keys.contains("command") && !keys.contains("tool"))
       refuse(file, line, "a task needs `command` or `tool`");

@@ -4,6 +4,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/task_values.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -86,13 +87,8 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   find_engine(client, session.places, session.interrupt);
   json::object request;
   json::object needs;
-  if (command.cpus) needs["cpus"] = *command.cpus;
-  for (const auto& [key, value] : {std::pair{"memory", &command.memory},
-                                   {"disk", &command.disk},
-                                   {"time", &command.time},
-                                   {"gpus", &command.gpus}}) {
-    if (!value->empty()) needs[key] = *value;
-  }
+  for (const auto& [key, texts] : command.needs.said)
+    needs[key] = task_value(*find_task_key(key), texts);
   if (!needs.empty()) request["needs"] = std::move(needs);
   if (command.failed_only) request["failed_only"] = true;
   if (!command.failures.empty())

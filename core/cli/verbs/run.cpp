@@ -79,9 +79,9 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
   tell_missing_folders(command.work, around.directory);
   json::object task = task_of(command.work, around.directory);
   OwnInput input;
-  if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);
+  if (!command.work.says("stdin")) input = look_at_input(STDIN_FILENO);
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
-  if (command.work.output_limit.empty()) task["output_limit"] = "none";
+  if (!command.work.says("output_limit")) task["output_limit"] = "none";
   if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
   if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
   json::array tasks{std::move(task)};

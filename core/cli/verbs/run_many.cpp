@@ -48,7 +48,7 @@ json::array tasks_to_run(const RunCommand& command, const Session& session,
   json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
   tell_doubt(doubt_of(command.work, command.many, task));
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
-  if (command.work.output_limit.empty()) task["output_limit"] = "none";
+  if (!command.work.says("output_limit")) task["output_limit"] = "none";
   return {std::move(task)};
 }
 

@@ -1,0 +1,279 @@
+#include "documents/task_values.hpp"
+
+#include "documents/texts.hpp"
+#include "hardware/gpu_kind.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+using Type = TaskKey::Type;
+
+[[noreturn]] void refuse(std::string_view text, const std::string& expected) {
+  throw std::invalid_argument("'" + show_text(text) + "' is not " + expected);
+}
+
+template <class Number>
+bool is_number(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+json::value whole_where_it_can_be(double value) {
+  if (value == std::floor(value) && value < 1e15) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(trimmed(text.substr(0, end)));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+json::value cpus_in(std::string_view text) {
+  const double cpus = parse_amount(text);
+  if (cpus <= 0) refuse(text, "a number of cpus; a task needs more than 0, as 1 or 0.5");
+  return whole_where_it_can_be(cpus);
+}
+
+json::value flag_in(std::string_view text) {
+  if (text == "true" || text == "yes") return true;
+  if (text != "false" && text != "no") refuse(text, "true or false");
+  return false;
+}
+
+json::value choice_in(const TaskKey& key, std::string_view text) {
+  std::vector<std::string> known;
+  for (const std::string_view word : parts_of(key.more.words, ' ')) known.emplace_back(word);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return json::string(text);
+  throw std::invalid_argument(fmt::format("'{}' is none of {}{}", show_text(text),
+                                          fmt::join(known, ", "), spelling_hint(text, known)));
+}
+
+json::value nodes_in(std::string_view text) {
+  if (text != "1")
+    throw std::invalid_argument("one task over several nodes is not built yet; only 1 is");
+  return 1;
+}
+
+json::value gpus_in(std::span<const std::string> texts) {
+  json::object by_kind;
+  std::optional<double> of_any;
+  for (const std::string& text : texts) {
+    const auto [kinds, count] = parse_gpus(text);
+    if (kinds.empty())
+      of_any = count;
+    else
+      by_kind[kinds] = whole_where_it_can_be(count);
+  }
+  if (!of_any) return by_kind;
+  if (!by_kind.empty())
+    throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
+  return whole_where_it_can_be(*of_any);
+}
+
+/// The key that a way calls so; null: none.
+const TaskKey* need_called(std::string_view said) {
+  if (said == "mem") return find_task_key("memory");
+  static constexpr std::array<std::string_view, 6> kOfWays{"cpus", "memory",     "disk",
+                                                           "gpus", "gpu_memory", "gpu_capability"};
+  std::string name(said);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return std::find(kOfWays.begin(), kOfWays.end(), name) == kOfWays.end() ? nullptr
+                                                                          : find_task_key(name);
+}
+
+/// `gpus=a100:2,cpus=4`.
+json::value way_in(std::string_view text) {
+  static const std::vector<std::string> kKnown{"cpus", "mem",        "disk",
+                                               "gpus", "gpu-memory", "gpu-capability"};
+  if (text.empty()) throw std::invalid_argument("is empty; write it as gpus=1,cpus=4");
+  json::object way;
+  for (const std::string_view word : parts_of(text, ',')) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos || equals == 0)
+      throw std::invalid_argument(fmt::format(
+          "'{}' does not say what is needed; write it as gpus=1,cpus=4", show_text(text)));
+    const std::string said(trimmed(word.substr(0, equals)));
+    const TaskKey* key = need_called(said);
+    if (key == nullptr)
+      throw std::invalid_argument(fmt::format(
+          "'{}' is none of {} (the time, the site and all else are the same for all ways "
+          "and are said once){}",
+          show_text(said), fmt::join(kKnown, ", "), spelling_hint(said, kKnown)));
+    if (way.contains(key->name)) throw std::invalid_argument(fmt::format("says {} twice", said));
+    try {
+      way[key->name] = task_value(*key, trimmed(word.substr(equals + 1)));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("{}: {}", said, error.what()));
+    }
+  }
+  return way;
+}
+
+void add_ways(std::string_view text, json::array& ways) {
+  const auto parts = parts_of(text, ';');
+  for (const std::string_view part : parts)
+    if (!part.empty() || parts.size() == 1) ways.push_back(way_in(part));
+}
+
+json::value ways_in(std::span<const std::string> texts) {
+  json::array ways;
+  for (const std::string& text : texts) add_ways(text, ways);
+  return ways;
+}
+
+json::value one_value(const TaskKey& key, std::string_view text) {
+  if (key.more.all && text == "all") return "all";
+  switch (key.type) {
+    case Type::Whole:
+      return parse_whole(text, key.more.least, key.more.most);
+    case Type::Nodes:
+      return nodes_in(text);
+    case Type::Cpus:
+      return cpus_in(text);
+    case Type::Flag:
+      return flag_in(text);
+    case Type::Choice:
+      return choice_in(key, text);
+    case Type::SizeOrNone:
+      if (text != "none") read_size(text);
+      break;
+    case Type::Size:
+      read_size(text);
+      break;
+    case Type::TimeSpan:
+      checked_duration(std::string(text));
+      break;
+    case Type::Capability:
+      if (!parse_capability(text)) refuse(text, "a compute capability of CUDA, as 8.0");
+      break;
+    default:
+      break;
+  }
+  return json::string(text);
+}
+
+}  // namespace
+
+bool keeps_letters(TaskKey::Type type) {
+  switch (type) {
+    case Type::Whole:
+    case Type::Nodes:
+    case Type::Cpus:
+    case Type::Flag:
+    case Type::Gpus:
+    case Type::Ways:
+    case Type::Amounts:
+    case Type::Service:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool takes_several(TaskKey::Type type) {
+  switch (type) {
+    case Type::WordList:
+    case Type::Ids:
+    case Type::Gpus:
+    case Type::Ways:
+    case Type::Files:
+    case Type::Variables:
+    case Type::Values:
+      return true;
+    default:
+      return false;
+  }
+}
+
+json::value task_value(const TaskKey& key, std::span<const std::string> texts) {
+  if (key.type == Type::Gpus) return gpus_in(texts);
+  if (key.type == Type::Ways) return ways_in(texts);
+  if (!takes_several(key.type)) return one_value(key, texts.back());
+  return json::array(texts.begin(), texts.end());
+}
+
+json::value task_value(const TaskKey& key, std::string_view text) {
+  const std::string one(text);
+  return task_value(key, {&one, 1});
+}
+
+std::optional<json::value> value_of_text(const TaskKey& key, const json::value& said) {
+  const bool has_words = key.type == Type::Gpus || key.type == Type::Ways;
+  if (said.is_string() && (has_words || !takes_several(key.type)))
+    return task_value(key, std::string_view(said.get_string()));
+  if (!has_words || !said.is_array() || said.get_array().empty()) return std::nullopt;
+  if (key.type == Type::Ways) {
+    json::array ways;
+    for (const json::value& one : said.get_array()) {
+      if (one.is_string())
+        add_ways(one.get_string(), ways);
+      else
+        ways.push_back(one);
+    }
+    return ways;
+  }
+  std::vector<std::string> texts;
+  for (const json::value& one : said.get_array()) {
+    if (!one.is_string()) return std::nullopt;
+    texts.emplace_back(one.get_string());
+  }
+  return task_value(key, texts);
+}
+
+std::uint64_t read_size(std::string_view text) {
+  const auto bytes = parse_size(text);
+  if (!bytes) refuse(text, "a size, like 512M, 8G or a number of bytes, 512T at most");
+  return *bytes;
+}
+
+const std::string& checked_size(const std::string& text) {
+  read_size(text);
+  return text;
+}
+
+const std::string& checked_duration(const std::string& text) {
+  if (!parse_duration(text))
+    refuse(text, "a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
+  return text;
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {
+  std::int64_t number = 0;
+  if (!is_number(text, number) || number < low || number > high)
+    refuse(text, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  return number;
+}
+
+double parse_amount(std::string_view text) {
+  double value = 0;
+  if (!is_number(text, value) || !std::isfinite(value) || value < 0)
+    refuse(text, "a number, like 4 or 0.5");
+  return value;
+}
+
+}  // namespace hpcbatch
