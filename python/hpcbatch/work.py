@@ -36,6 +36,7 @@ from . import values as _values
 from .client import EngineAway, Error, Refused
 from .progress import Bar, bar_html
 from .reader import Reader
+from .task_options import API_NAMES, KINDS, Path, TaskOptions
 from .values import ListOf, row_of, word_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ __all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Subm
 
 Item = Union[str, int, float, "os.PathLike[str]", Sequence[object], Mapping[str, object]]
 _T = TypeVar("_T")
-Path = Union[str, "os.PathLike[str]"]
 #: Seconds that one question to the engine may wait.
 _LONGEST_WAIT = 30.0
 #: The same on a thread of asyncio's, of which there are few.
@@ -135,35 +135,6 @@ def _given(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _gpus_of(
-    gpus: float | str | Mapping[str, Any] | None, memory: str | int | None, capability: str | float | None
-) -> Any:
-    """As the API has them: of what is asked beside the number a map with both."""
-    if isinstance(gpus, Mapping):
-        gpus = dict(gpus)
-    terms = _given(memory=memory, capability=None if capability is None else str(capability))
-    if not terms:
-        return gpus
-    if isinstance(gpus, dict):
-        if gpus.keys() & {"count", "kind", "memory", "capability"}:
-            return {**gpus, **terms}
-        if len(gpus) != 1:
-            raise Error(
-                "gpu_memory and gpu_capability go with GPUs of one kind, or of either of several: gpus='a100|h100:2'"
-            )
-        ((kind, count),) = gpus.items()
-        return {"kind": kind, "count": count, **terms}
-    if isinstance(gpus, str):
-        kind, _, count = gpus.partition(":")
-        if kind.replace(".", "", 1).isdigit():
-            return {"count": float(kind), **terms}
-        try:
-            return {"kind": kind, "count": float(count or 1), **terms}
-        except ValueError:
-            raise Error(f"gpus={gpus!r} is not a number of GPUs; say 1, 'a100' or 'a100:2'") from None
-    return {"count": 1 if gpus is None else gpus, **terms}
-
-
 def _texts(word: str, values: Iterable[str] | None) -> list[str] | None:
     try:
         return None if values is None else _values.texts(word, values)
@@ -196,6 +167,43 @@ def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
     text = os.fspath(path)
     is_items = items_are_paths and text.startswith("{") and not text.startswith(("{#}", "{/}", "{/.}"))
     return text if text == "none" or is_items else os.path.join(directory, text)
+
+
+_KINDS = {word: kind for kind, words in KINDS.items() for word in words}
+
+
+def _said(options: Mapping[str, Any], directory: str, own: bool) -> dict[str, Any]:
+    """As a request has them. The engine reads what is text. `own`: whether items are paths themselves."""
+    cwd = options.get("cwd")
+    base = directory if cwd is None else _absolute(cwd, directory, own)
+    said: dict[str, Any] = {}
+    for word, value in options.items():
+        key, kind = API_NAMES.get(word, word), _KINDS.get(word)
+        if value is None:
+            continue
+        if kind == "Folder":
+            said[key] = base
+        elif kind in ("File", "Stream"):
+            said[key] = _absolute(value, base, own)
+        elif kind == "Files":
+            said[key] = {name: _absolute(path, directory, own) for name, path in value.items()}
+        elif kind == "WordList":
+            said[key] = _texts(word, value)
+        elif kind == "Ids":
+            said[key] = _ids(value) or None
+        elif kind == "TimeSpan":
+            said[key] = _values.seconds_or_text(value)
+        elif kind == "Capability":
+            said[key] = str(value)
+        elif kind == "Ways":
+            said[key] = value if isinstance(value, str) else [_plain(way) for way in value]
+        else:
+            said[key] = _plain(value)
+    return said
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _has_paths(items: Iterable[Any]) -> bool:
@@ -363,52 +371,20 @@ class Client:
         self,
         command: ListOf[str | Path | float] | None = None,
         *,
-        tool: str | None = None,
-        parameters: Mapping[str, object] | None = None,
         items: ListOf[Item] | Iterator[Item] | AbstractSet[Item] | ValuesView[Item] | None = None,
-        columns: ListOf[str] | None = None,
         array: str | range | None = None,
-        max_running: int | None = None,
-        max_fails: int | None = None,
-        cpus: float | None = None,
-        memory: str | int | None = None,
-        disk: str | int | None = None,
-        gpus: float | str | Mapping[str, Any] | None = None,
-        gpu_memory: str | int | None = None,
-        gpu_capability: str | float | None = None,
-        one_of: ListOf[Mapping[str, Any]] | None = None,
-        time: str | float | datetime.timedelta | None = None,
-        site: str | None = None,
-        not_sites: ListOf[str] | AbstractSet[str] | None = None,
-        tags: ListOf[str] | AbstractSet[str] | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        stdin: Path | None = None,
-        stdout: Path | None = None,
-        stderr: Path | None = None,
-        inputs: Mapping[str, Path] | None = None,
-        outputs: Mapping[str, Path] | None = None,
-        container: str | Mapping[str, Any] | None = None,
-        output_limit: str | int | None = None,
-        estimate: str | None = None,
-        cpu_bind: str | None = None,
-        threads_per_core: int | None = None,
-        name: str | None = None,
-        kind: str | None = None,
-        retries: int | None = None,
-        priority: int | None = None,
-        hold: bool | None = None,
-        after: str | Submission | Iterable[str | Submission] = (),
-        after_any: str | Submission | Iterable[str | Submission] = (),
-        after_each: str | Submission | Iterable[str | Submission] = (),
         key: str | None = None,
         mem: str | int | None = None,
+        **options: Unpack[TaskOptions],
     ) -> Submission:
         """Queues a command (or a tool), once or as an array, and returns when that is on disk.
 
-        The arguments are the options of `hpcbatch submit` with their defaults: sizes in bytes or as "8G", times in seconds
-        or as "1h30m" or a timedelta, `array` as "1-100:5" or range(1, 101, 5); `mem` is `memory`. Items are texts, rows of `columns`, or mappings, and fill `{}`, `{2}` and
-        `{name}`. The same `key` again gives the same submission. Raises Refused."""
+        The other arguments are the options of `hpcbatch submit` with their defaults (`TaskOptions` lists them): sizes in bytes or as
+        "8G", times in seconds or as "1h30m" or a timedelta, `array` as "1-100:5" or range(1, 101, 5); `mem` is `memory`. Items are
+        texts, rows of `columns`, or mappings, and fill `{}`, `{2}` and `{name}`. The same `key` again gives the same submission.
+        Raises Refused."""
+        if unknown := sorted(options.keys() - TaskOptions.__annotations__.keys()):
+            raise TypeError(f"submit() has no argument {unknown[0]!r}")
         if isinstance(command, (str, bytes)):
             raise Error(f"a command is a list of words: ['sh', '-c', {command!r}] where a shell is meant")
         if command is not None and not isinstance(command, Sequence):
@@ -416,52 +392,18 @@ class Client:
         directory = os.getcwd()
         if isinstance(items, (str, bytes, Mapping)):
             raise Error(f"items is a list of them: [{items!r}] where one is meant")
-        if memory is not None and mem is not None:
-            raise Error("memory and mem are the same: say one of them")
+        if mem is not None:
+            if options.get("memory") is not None:
+                raise Error("memory and mem are the same: say one of them")
+            options["memory"] = mem
         rows = None if items is None else [row_of(one) for one in items]
         own = _has_paths(rows or [])
-        base = directory if cwd is None else _absolute(cwd, directory, own)
         task = _given(
             command=None if command is None else [word_of(word) for word in command],
-            tool=tool,
-            parameters=None if parameters is None else dict(parameters),
             items=rows,
-            columns=_texts("columns", columns),
             array=_range_of(array),
-            max_running=max_running,
-            max_failures=max_fails,
-            cpus=cpus,
-            memory=mem if memory is None else memory,
-            disk=disk,
-            gpus=_gpus_of(gpus, gpu_memory, gpu_capability),
-            one_of=None if one_of is None else [dict(way) for way in one_of],
-            time=_values.seconds_or_text(time),
-            site=site,
-            not_sites=_texts("not_sites", not_sites),
-            tags=_texts("tags", tags),
-            env=None if env is None else dict(env),
-            directory=None if cwd is None else base,
-            stdin=None if stdin is None else _absolute(stdin, base, own),
-            stdout=None if stdout is None else _absolute(stdout, base, own),
-            stderr=None if stderr is None else _absolute(stderr, base, own),
-            inputs=None if inputs is None else {one: _absolute(path, directory, own) for one, path in inputs.items()},
-            outputs=None
-            if outputs is None
-            else {one: _absolute(path, directory, own) for one, path in outputs.items()},
-            container=dict(container) if isinstance(container, Mapping) else container,
-            output_limit=output_limit,
-            estimate=estimate,
-            cpu_bind=cpu_bind,
-            threads_per_core=threads_per_core,
-            name=name,
-            kind=kind,
-            retries=retries,
-            priority=priority,
-            hold=hold,
+            **_said(options, directory, own),
         )
-        for word, ids in (("after", after), ("after_any", after_any), ("after_each", after_each)):
-            if named := _ids(ids):
-                task[word] = named
         reader = None if key else self._reader
         body = _client.submit_of(
             self.name,
@@ -605,6 +547,18 @@ class Client:
         """The newest of all clients, as the engine shows them (docs/api.md)."""
         newest: list[dict[str, Any]] = self._ask("GET", f"/v1/arrays?limit={min(limit, _PAGE)}")["arrays"]
         return newest
+
+
+def _with_options(signature: inspect.Signature) -> inspect.Signature:
+    """For `help` and notebooks: each option by its name."""
+    named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    for word, kind in TaskOptions.__annotations__.items():
+        text = getattr(kind, "__forward_arg__", kind)
+        named.append(inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=text))
+    return signature.replace(parameters=named)
+
+
+setattr(Client.submit, "__signature__", _with_options(inspect.signature(Client.submit)))
 
 
 @functools.lru_cache(maxsize=None)
