@@ -3,8 +3,6 @@
 import difflib
 import fnmatch
 
-from hpcbatch import ways
-
 from . import native
 from .words import Refusal, number, seconds, size, whole
 
@@ -157,34 +155,24 @@ def canonical(name):
 
 
 def _gpus(value, kind):
-    if isinstance(value, dict):
-        return value
+    """As the engine reads it; a number that is said beside its kind goes behind that."""
     text = str(value).strip()
-    if text.replace(".", "", 1).isdigit():
-        # TPV takes fractions; a GPU is given whole.
-        count = int(-(-number("gpus", text) // 1))
-        return {kind: count} if kind and count else count
-    try:
-        return ways.gpus(text)
-    except ValueError as error:
-        raise Refusal(f"gpus: {error}") from None
+    if isinstance(value, dict) or not text.replace(".", "", 1).isdigit():
+        return value if isinstance(value, dict) else text
+    # TPV takes fractions; a GPU is given whole.
+    count = int(-(-number("gpus", text) // 1))
+    return f"{kind}:{count}" if kind and count else count
 
 
 def _read_open_device(said, wanted):
     """What leaves open on which device a job runs: kinds of GPU by what they have, and ways that would all do."""
     task = wanted.task
-    try:
-        asked = ways.with_terms(task.get("gpus"), said.get("gpu_memory"), said.get("gpu_capability"))
-        if asked is not None:
-            task["gpus"] = asked
-            wanted.says_gpus = True
-        if "one_of" in said:
-            if "cpus" in task or "gpus" in task:
+    for name in ("gpu_memory", "gpu_capability", "one_of"):
+        if name in said:
+            if name == "one_of" and ("cpus" in task or wanted.says_gpus):
                 raise Refusal("one_of: say cores and GPUs in each way, not beside it")
-            task["one_of"] = ways.ways(str(said["one_of"]))
+            task[name] = str(said[name])
             wanted.says_gpus = True
-    except ValueError as error:
-        raise Refusal(str(error)) from None
 
 
 def _tags_of(partition, constraint):

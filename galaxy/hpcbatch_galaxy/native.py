@@ -5,8 +5,6 @@ What concerns the job is taken over, and what a task may choose of the batch job
 
 import shlex
 
-from hpcbatch import ways
-
 from .words import Refusal, seconds, size, whole
 
 # sbatch(1).  Options that say what a task needs, by their long names.
@@ -82,10 +80,15 @@ _OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 
 
 def _gpus(name, value):
-    try:
-        return ways.gres(value) if name == "gres" or value.startswith("gpu") else ways.gpus(value)
-    except ValueError as error:
-        raise Refusal(f"--{name}={value}: {error}") from None
+    """As the engine reads it: of --gres=gpu:a100:2 what stands behind the name."""
+    if name == "gres" or value.startswith("gpu"):
+        what, _, value = value.partition(":")
+        if what != "gpu":
+            raise Refusal(
+                f"--{name}={what}: of --gres only GPUs are known, written gpu:2 or gpu:a100:2, not {what}:{value}"
+            )
+    value = value or "1"
+    return int(value) if value.isdigit() else value
 
 
 def _options(text):

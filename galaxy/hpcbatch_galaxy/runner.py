@@ -153,9 +153,22 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 except Exception:
                     log.exception("job_conf: environment %r cannot be read", name)
                     continue
+                self._say_what_the_engine_refuses(name, wanted)
                 self._say_what_is_left_out(name, wanted)
                 if wanted.metadata == "warm":
                     self._say_what_the_step_lacks(name, one.env)
+
+    def _say_what_the_engine_refuses(self, name, wanted):
+        """Of what only the engine reads: GPUs, and ways that would all do."""
+        task = {**wanted.task, "command": ["true"]}
+        submit = engine.submit_of(self._name, [task], f"check of {name}", "/", {}, surroundings.own_umask())
+        try:
+            self._client.request("POST", "/v1/tasks/try", submit)
+        except engine.EngineAway:
+            pass  # a job will be told
+        except engine.Refused as refusal:
+            if refusal.status == 400:
+                log.error("job_conf: environment %r cannot be used, its jobs will fail: %s", name, refusal)
 
     def _say_what_is_left_out(self, name, wanted):
         if wanted.left_out and (name, *wanted.left_out) not in self._said:
