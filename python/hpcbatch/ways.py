@@ -1,13 +1,17 @@
-"""What is said of GPUs, and of several ways to run a task, in one text: as `hpcbatch submit --one-of` and the workflow engines write it."""
+"""What is said of GPUs, and of several ways to run a task, in one text, for who has to know numbers before the engine reads it:
+Snakemake's executor, whose commands are made with their threads."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping
+from typing import Any
 
 _KIND = re.compile(r"([A-Za-z_][\w.\-|]*)(?::(\d+(?:\.\d+)?))?")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_KEYS = {"cpus": "cpus", "mem": "memory", "memory": "memory", "disk": "disk"}
+_KEYS = {
+    **{key: key.replace("-", "_") for key in ("cpus", "memory", "disk", "gpus", "gpu-memory", "gpu-capability")},
+    **{"mem": "memory", "gpu_memory": "gpu_memory", "gpu_capability": "gpu_capability"},
+}
 
 
 def _number(text: str) -> float:
@@ -34,47 +38,18 @@ def gres(text: str) -> float | dict[str, float]:
     return gpus(which or "1")
 
 
-def with_terms(
-    asked: float | Mapping[str, float] | None, memory: object = None, capability: object = None
-) -> float | dict[str, Any] | None:
-    """The same where each GPU must have so much memory (`40G`) and this compute capability (`8.0`); of one where none was asked for.
-    Raises ValueError with a sentence."""
-    if not memory and not capability:
-        return dict(asked) if isinstance(asked, Mapping) else asked
-    terms: dict[str, Any] = {"count": 1}
-    if isinstance(asked, Mapping):
-        if len(asked) != 1:
-            raise ValueError("memory and capability of GPUs go with one kind, or with several as a100|h100")
-        ((terms["kind"], terms["count"]),) = asked.items()
-    elif asked is not None:
-        terms["count"] = asked
-    if memory:
-        terms["memory"] = str(memory)
-    if capability:
-        terms["capability"] = str(capability)
-    return terms
-
-
 def _way(text: str) -> dict[str, Any]:
     way: dict[str, Any] = {}
-    asked, memory, capability = None, None, None
     for word in text.split(","):
         key, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not value:
             raise ValueError(f"{word.strip()!r} does not say what is needed; write it as gpus=1,cpus=4")
-        if key == "gpus":
-            asked = gpus(value)
-        elif key in ("gpu-memory", "gpu_memory"):
-            memory = value
-        elif key in ("gpu-capability", "gpu_capability"):
-            capability = value
-        elif key in _KEYS:
-            way[_KEYS[key]] = _number(value) if key == "cpus" and _NUMBER.fullmatch(value) else value
-        else:
+        if key not in _KEYS:
             raise ValueError(f"{key!r} is none of cpus, mem, disk, gpus, gpu-memory, gpu-capability")
-    asked = with_terms(asked, memory, capability)
-    if asked is not None:
-        way["gpus"] = asked
+        if key == "gpus":
+            way[key] = gpus(value)
+        else:
+            way[_KEYS[key]] = _number(value) if key == "cpus" and _NUMBER.fullmatch(value) else value
     return way
 
 

@@ -147,8 +147,7 @@ def _lacks(task, shape, may_choose):
     gpus, there = task.get("gpus"), shape.get("gpus", {})
     if isinstance(gpus, (int, float)) and gpus > sum(there.values()):
         lacks.append(f"{gpus:g} GPUs where there are {sum(there.values()):g}")
-    # With terms beside their number the engine knows which kinds have them.
-    for kind, count in gpus.items() if isinstance(gpus, dict) and "count" not in gpus else ():
+    for kind, count in gpus.items() if isinstance(gpus, dict) else ():
         if count > max((there.get(one, 0) for one in kind.split("|")), default=0):
             lacks.append(f"{count:g} GPUs {kind} where there are {there.get(kind, 0):g}")
     lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if not _has_tag(shape, tag) and not may_choose(tag))
@@ -228,19 +227,20 @@ def _gpus(resources):
 
 def _open_device(resources, task):
     """What leaves open on which device a job runs: kinds of GPU by what they have, and ways that would all do."""
-    memory, capability, one_of = (resources.get(name) for name in ("gpu_memory", "gpu_capability", "one_of"))
-    if not (memory or capability or one_of):
+    for name in ("gpu_memory", "gpu_capability"):
+        if resources.get(name):
+            task[name] = str(resources[name])
+    one_of = resources.get("one_of")
+    if not one_of:
         return
+    if task["gpus"] is not None or "gpu_memory" in task or "gpu_capability" in task:
+        raise Refusal("say GPUs in each way of one_of, not beside it")
     try:
-        task["gpus"] = ways.with_terms(task["gpus"], memory, capability)
-        if one_of:
-            if task["gpus"] is not None:
-                raise Refusal("say GPUs in each way of one_of, not beside it")
-            # Its threads are what its commands were made with.
-            task["one_of"] = [{"cpus": task["cpus"], **way} for way in ways.ways(str(one_of))]
-            del task["cpus"]
+        # Its threads are what its commands were made with.
+        task["one_of"] = [{"cpus": task["cpus"], **way} for way in ways.ways(str(one_of))]
     except ValueError as error:
         raise Refusal(str(error)) from None
+    del task["cpus"]
 
 
 def _where(resources, offer, task, notices):
