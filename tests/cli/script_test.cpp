@@ -52,10 +52,10 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
       "#SBATCH --gres=gpu:a100:2\n#SBATCH --mail-type=END\n#SBATCH -N1\n#HPCBATCH --cpus 3\n"
       "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n",
       {"a"});
-  EXPECT_THAT(read.options,
-              ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
-                          "--array", "1-9%3", "--gpus", "a100:2", "--cpus", "3", "--env",
-                          HasSubstr("HPCBATCH_SCRIPT=#!/bin/sh")))
+  EXPECT_THAT(read.options, ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s",
+                                        "--name", "fit", "--array", "1-9%3", "--gpus", "a100:2",
+                                        "--cpus", "3", "--env", HasSubstr("HPCBATCH_RUN="), "--env",
+                                        HasSubstr("HPCBATCH_SCRIPT=#!/bin/sh")))
       << "our own lines have the last word";
   EXPECT_EQ(read.system, BatchSystem::Slurm);
   ASSERT_EQ(read.notes.size(), 2U);
@@ -69,7 +69,8 @@ TEST(ScriptTest, LinesForPbsHoldToo) {
   const Script read = script_of("#!/bin/bash\n#PBS -N fit\n#PBS -l select=1:ncpus=2\n:\n#PBS -I\n");
   EXPECT_EQ(read.system, BatchSystem::Pbs);
   EXPECT_THAT(read.options,
-              ElementsAre("--name", "fit", "--cpus", "2", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+              ElementsAre("--name", "fit", "--cpus", "2", "--env", HasSubstr("HPCBATCH_RUN="),
+                          "--env", HasSubstr("HPCBATCH_SCRIPT=")));
   const Script both = script_of("#!/bin/sh\n#PBS -N fit\n#SBATCH -c 2\n:");
   EXPECT_EQ(both.system, BatchSystem::Slurm);
   EXPECT_THAT(both.notes.back(), HasSubstr("the lines #PBS"));
@@ -107,7 +108,8 @@ TEST(ScriptTest, ItsCommandIsShownAsItsUserKnowsIt) {
 
 TEST(ScriptTest, VariablesGoAlong) {
   EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH --export=ALL,A=b,C=d\n").options,
-              ElementsAre("--export", "ALL,A=b,C=d", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+              ElementsAre("--export", "ALL,A=b,C=d", "--env", HasSubstr("HPCBATCH_RUN="), "--env",
+                          HasSubstr("HPCBATCH_SCRIPT=")));
 }
 
 TEST(ScriptTest, WhatIsIndentedIsAComment) {

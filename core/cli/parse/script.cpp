@@ -176,6 +176,7 @@ void run_as_batch(Script& script, const Reader& reader, const std::string& text,
                   const std::string& file, const ScriptWords& arguments) {
   if (!reader.terms.interpreter.empty()) script.command = {reader.terms.interpreter};
   if (is_posix_shell(script.command)) refuse_long(text, file);
+  script.options.insert(script.options.end(), {"--env", batch_run_variable()});
   if (text.size() <= kLargestText)
     script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
   script.terms = reader.terms;

@@ -102,6 +102,10 @@ done
 exec "$@"
 )sh";
 
+/// From a variable, so that the command stays short where it is listed.
+constexpr const char* kRunBatch =
+    "hpcbatch_run=$HPCBATCH_RUN; unset HPCBATCH_RUN; eval \"$hpcbatch_run\"";
+
 std::string facts_of(const BatchRun& run) {
   std::string facts(1, static_cast<char>(run.system));
   if (run.says_cpus) facts += 'c';
@@ -111,10 +115,14 @@ std::string facts_of(const BatchRun& run) {
 
 }  // namespace
 
+std::string batch_run_variable() {
+  return std::string("HPCBATCH_RUN=") + kBatchRun;
+}
+
 std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
                                        const std::vector<std::string>& interpreter,
                                        const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{"/bin/sh", "-c", kBatchRun, file,
+  std::vector<std::string> command{"/bin/sh", "-c", kRunBatch, file,
                                    "",        "",   "",        std::to_string(interpreter.size())};
   set_run(command, run);
   command.insert(command.end(), interpreter.begin(), interpreter.end());
@@ -129,7 +137,7 @@ bool is_set_by_run(BatchSystem system, std::string_view name) {
 }
 
 bool is_batch_command(const std::vector<std::string>& command) {
-  return command.size() > kWords && command[kText] == kBatchRun;
+  return command.size() > kWords && command[kText] == kRunBatch;
 }
 
 void set_run(std::vector<std::string>& command, const BatchRun& run) {

@@ -19,8 +19,9 @@ struct BatchRun {
   std::string signal_after{};
 };
 
-/// Runs `interpreter COPY ARGUMENTS`.  The script comes in HPCBATCH_SCRIPT; without that its file is
-/// run.
+/// Runs `interpreter COPY ARGUMENTS`, with batch_run_variable in its environment.  The script comes in
+/// HPCBATCH_SCRIPT; without that its file is run.
+std::string batch_run_variable();
 std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
                                        const std::vector<std::string>& interpreter,
                                        const std::vector<std::string>& arguments);
