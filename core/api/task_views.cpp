@@ -285,12 +285,17 @@ store::Filter filter_of(const HttpRequest& request) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
   }
+  if (const double since = seconds_in(request, "ended_since", 0); since > 0)
+    filter.ended_since =
+        Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
   return filter;
 }
 
 struct ListAsked {
   store::Filter filter;
   bool apart{false};  ///< each task of an array on a line of its own
+  bool open{false};   ///< what has ended only as `ended_since` says
+  bool full{false};   ///< with what `GET /v1/tasks/ID` says but for command and paths
 };
 
 /// A line for the range, or for each of its tasks, the highest first, until there are enough.
@@ -318,8 +323,14 @@ bool admits_ended(const store::Filter& filter) {
 /// What the engine holds of one array: each task that a pilot has, and those that wait as one.
 class LiveLines {
  public:
-  LiveLines(const ListAsked& asked, const Engine& engine, Lines& lines)
-      : asked_(asked), filter_(asked.filter), engine_(engine), lines_(lines) {}
+  /// `put_lease` adds where a task is that a pilot has.
+  using PutLease = std::function<void(json::object&, TaskId)>;
+  LiveLines(const ListAsked& asked, const Engine& engine, Lines& lines, PutLease put_lease)
+      : asked_(asked),
+        filter_(asked.filter),
+        engine_(engine),
+        lines_(lines),
+        put_lease_(std::move(put_lease)) {}
 
   bool admits(ArrayId id, const ArrayState& array) const {
     if (filter_.failure || (filter_.array && *filter_.array != id)) return false;
@@ -341,25 +352,34 @@ class LiveLines {
     }
     if (filter_.printed) return;  // what runs may have
     add_set(id, array.tasks.held(), TaskState::Held);
-    add_set(id, waiting, TaskState::Waiting);
+    if (!asked_.full) return add_set(id, waiting, TaskState::Waiting);
+    add_set(id, waiting.intersection(array.tasks.blocked()), TaskState::Waiting, "tasks");
+    waiting.remove(array.tasks.blocked());
+    const std::uint32_t most = array.terms->max_running;
+    const bool is_full = most != 0 && array.tasks.leased().size() >= most;
+    add_set(id, waiting, TaskState::Waiting, is_full ? "its_array" : "room");
   }
 
  private:
-  void add(TaskId first, IndexRange range, TaskState state) {
+  void add(TaskId first, IndexRange range, TaskState state, const char* waits_for = nullptr) {
     if (filter_.state && *filter_.state != state) return;
     if (filter_.before && !(first < *filter_.before)) return;
     add_range(lines_, asked_, first.array, range, [&](IndexRange part) {
-      return line_of(id_of(first.array, part), state, std::uint64_t{part.last} - part.first + 1);
+      json::object line =
+          line_of(id_of(first.array, part), state, std::uint64_t{part.last} - part.first + 1);
+      if (waits_for != nullptr) line["waits_for"] = waits_for;
+      if (asked_.full && part.first == part.last) put_lease_(line, TaskId{first.array, part.first});
+      return line;
     });
   }
   /// A line for neighbours, from the highest down, until there are enough.
-  void add_set(ArrayId id, const IndexSet& set, TaskState state) {
+  void add_set(ArrayId id, const IndexSet& set, TaskState state, const char* waits_for = nullptr) {
     std::uint32_t added = 0;
     for (const IndexRange& range : set.ranges()) {
       const TaskId first{id, range.first};
       if (filter_.before && !(first < *filter_.before)) continue;
       if (++added > filter_.limit) return;
-      add(first, range, state);
+      add(first, range, state, waits_for);
     }
   }
 
@@ -367,19 +387,52 @@ class LiveLines {
   const store::Filter& filter_;
   const Engine& engine_;
   Lines& lines_;
+  PutLease put_lease_;
 };
 
-void add_ended(store::Store& store, const ListAsked& asked, Lines& lines) {
+/// Where one task ended, and what it took.
+void put_place(json::object& line, const store::ResultRow& result) {
+  if (result.outcome.peak_memory != 0) line["peak_memory"] = result.outcome.peak_memory;
+  if (result.outcome.cpu_time != Duration{}) line["cpu_s"] = seconds(result.outcome.cpu_time);
+  if (!result.node.empty()) line["node"] = result.node;
+  if (!result.pilot.empty()) line["pilot"] = result.pilot;
+  if (result.attempt != 0) line["attempt"] = result.attempt;
+}
+
+void add_ended(store::Store& store, ListAsked asked, Lines& lines) {
+  // Each has its own node and times.
+  asked.apart = asked.apart || asked.full;
   for (const store::ResultRow& row : store.history().results(asked.filter)) {
     add_range(lines, asked, row.array, row.indices, [&](IndexRange part) {
-      json::object line = line_of(id_of(row.array, part), state_after(row.outcome.failure),
+      const bool is_one = part.first == part.last;
+      std::optional<store::ResultRow> own;
+      if (asked.full && is_one && row.indices.first != row.indices.last)
+        own = store.history().result(TaskId{row.array, part.first});
+      const store::ResultRow& result = own ? *own : row;
+      json::object line = line_of(id_of(row.array, part), state_after(result.outcome.failure),
                                   std::uint64_t{part.last} - part.first + 1);
-      put_outcome(line, row.outcome);
+      put_outcome(line, result.outcome);
       // Of several it would be from the first start to the last end.
-      if (row.indices.first != row.indices.last) line.erase("run_s");
+      if (!own && row.indices.first != row.indices.last) line.erase("run_s");
+      if (asked.full && is_one) put_place(line, result);
       return line;
     });
   }
+}
+
+/// What all tasks of an array have in common, in the words of `GET /v1/arrays/ID`.
+void put_terms(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
+  line["array"] = std::to_string(row.id.value);
+  line["indices"] = to_string(row.indices);
+  const auto result = line.contains("ended_at") ? store.history().result(task) : std::nullopt;
+  line["needs"] = to_json(result ? store.history().needs_then(row, *result) : row.needs);
+  line["priority"] = row.priority;
+  if (row.max_running != 0) line["max_running"] = row.max_running;
+  if (!row.after.empty()) line["after"] = to_json(row.after);
+  const wire::Start start = start_from_bytes(row.recipe);
+  if (start.from_zero()) line["from_zero"] = true;
+  if (start.numbered_size() != 0) line["numbered"] = true;
+  if (!start.directory().empty()) line["directory"] = start.directory();
 }
 
 /// What its array says of it; of one task also its item.
@@ -401,7 +454,7 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
 /// The lines with what their arrays say; nothing where there is no such array.
 std::optional<json::array> listed(store::Store& store, const ListAsked& asked, Lines lines) {
   const store::Filter& filter = asked.filter;
-  if (admits_ended(filter)) add_ended(store, asked, lines);
+  if (admits_ended(filter) && (!asked.open || filter.ended_since)) add_ended(store, asked, lines);
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (lines.size() > filter.limit) lines.resize(filter.limit);
@@ -411,6 +464,7 @@ std::optional<json::array> listed(store::Store& store, const ListAsked& asked, L
   for (auto& [task, line] : lines) {
     if (!row || row->id != task.array) row = store.history().array(task.array);
     if (row) put_array(line, store, *row, task);
+    if (row && asked.full) put_terms(line, store, *row, task);
     tasks.push_back(std::move(line));
   }
   return tasks;
@@ -419,10 +473,12 @@ std::optional<json::array> listed(store::Store& store, const ListAsked& asked, L
 }  // namespace
 
 void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
-  const ListAsked asked{filter_of(request), text_in(request, "apart") == "1"};
+  const ListAsked asked{filter_of(request), text_in(request, "apart") == "1",
+                        text_in(request, "open") == "1", text_in(request, "full") == "1"};
   const store::Filter& filter = asked.filter;
   Lines lines;
-  LiveLines live(asked, runtime_.engine(), lines);
+  LiveLines live(asked, runtime_.engine(), lines,
+                 [this](json::object& line, TaskId task) { put_lease(line, task); });
   const auto& arrays = runtime_.engine().tasks().arrays();
   // From the newest, until there are enough.
   for (auto at = arrays.rbegin(); at != arrays.rend() && lines.size() < filter.limit; ++at) {

@@ -70,6 +70,7 @@ struct Filter {
   std::optional<FailureChoice> failure;  ///< of what has ended
   bool printed{false};                   ///< of what has ended only what has printed anything
   std::optional<TaskId> before;          ///< ranges that begin below it; without: from the highest
+  std::optional<Time> ended_since;       ///< ended then or later
   std::uint32_t limit{100};
 };
 
@@ -213,6 +214,8 @@ class History {
 
  private:
   ArrayOverview overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit);
+  /// What was told at this place or before had ended before that time.
+  std::int64_t sequence_before(Time since);
   void add_all_of_submit(ArrayOverview& whole);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
