@@ -7,6 +7,7 @@
 #include "documents/site_proposal.hpp"
 #include "documents/state_paths.hpp"
 #include "documents/yaml.hpp"
+#include "hpcbatch/own_commands.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_host/search_path.hpp"
 #include "sites/site_check.hpp"
@@ -43,7 +44,9 @@ bool is_on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (!folder.empty() && ::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+    if (!folder.empty() && !has_own_commands(folder) &&
+        ::access((fs::path(folder) / program).c_str(), X_OK) == 0)
+      return true;
   }
   return false;
 }

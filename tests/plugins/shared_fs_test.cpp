@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -50,6 +53,24 @@ TEST(SharedFs, HandsOnTheClusterOfItsOwnEnvironment) {
   ::unsetenv("SLURM_CONF");
   ASSERT_TRUE(output);
   EXPECT_EQ(output->standard_output, "/somewhere/slurm.conf\n");
+}
+
+TEST(SharedFs, OurOwnCommandsAreNotTakenForTheBatchSystems) {
+  const std::string folder = testing::TempDir() + "own-commands-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  for (const char* name : {"/.hpcbatch-slurm-commands", "/sbatch"})
+    std::ofstream(folder + name) << "#!/bin/sh\necho ours\n";
+  ::chmod((folder + "/sbatch").c_str(), 0700);
+  const std::string configured = "environment: {PATH: '" + folder + ":/nowhere'}";
+  const auto output = make(configured)->run({.argv = {"sbatch"}}, soon());
+  EXPECT_FALSE(output) << output->standard_output;
+  const std::string before = std::getenv("PATH");
+  ::setenv("PATH", (folder + ":/usr/bin:" + folder + ":/bin").c_str(), 1);
+  const auto shown = make()->run({.argv = {"sh", "-c", "echo $PATH $HPCBATCH_SLURM_REAL"}}, soon());
+  ::setenv("PATH", before.c_str(), 1);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->standard_output, "/usr/bin:/bin 1\n");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SharedFs, RefusesWhatItDoesNotKnow) {

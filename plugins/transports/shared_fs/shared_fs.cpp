@@ -6,6 +6,7 @@
 #include "../common/environment.hpp"
 #include "../common/process.hpp"
 
+#include "hpcbatch/own_commands.hpp"
 #include "hpcbatch/transport.hpp"
 
 #include <cstdlib>
@@ -29,6 +30,9 @@ Environment read_configuration(const char* config_yaml) {
   Environment environment = minimal_environment();
   for (auto& [name, value] : read_environment(Keys(config_yaml, {"environment"})))
     environment[name] = std::move(value);
+  // The user who started the engine may have our own sbatch first in PATH; ours would come back here.
+  environment["PATH"] = without_own_commands(environment["PATH"]);
+  environment[kRealCommands] = "1";
   return environment;
 }
 
