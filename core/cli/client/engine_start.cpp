@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,14 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
+/// Beside one that is only a part of it.
+std::string engine_program() {
+  std::error_code error;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error || own.filename() != "hpcbatch-slurm") return "/proc/self/exe";
+  return (own.parent_path() / "hpcbatch").string();
+}
+
 pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_actions_t& actions,
                          const posix_spawnattr_t* attributes) {
   std::vector<char*> arguments;
@@ -94,9 +103,10 @@ pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t process = 0;
+  const std::string program = engine_program();
   const int error =
-      ::posix_spawn(&process, "/proc/self/exe", &actions, attributes, arguments.data(), environ);
-  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
+      ::posix_spawn(&process, program.c_str(), &actions, attributes, arguments.data(), environ);
+  if (error != 0) cannot_start(std::string("running " + program + ": ") + std::strerror(error));
   return process;
 }
 

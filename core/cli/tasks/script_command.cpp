@@ -353,17 +353,24 @@ void refuse_unset(const Script& script, const SubmitCommand& submit, const Surro
 
 SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around,
                           const Interrupt& interrupt) {
+  return with_text_of_script(asked, read_text(asked, interrupt), around);
+}
+
+SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
+                                  const Surroundings& around) {
   const std::string file =
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
   try {
-    script = read_script(read_text(asked, interrupt), file, asked.work.command,
+    script = read_script(text, file, asked.work.command,
                          asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None);
   } catch (const std::invalid_argument& error) {
     throw CommandError(kExitUsage, error.what());
   }
-  for (const std::string& note : script.notes)
+  for (const std::string& note : script.notes) {
+    if (asked.as_sbatch) break;
     std::fprintf(stderr, "hpcbatch: %s: %s\n", asked.script.c_str(), note.c_str());
+  }
   OptionWords words{"submit"};
   const OptionWords options = left_over(script.options, asked.words);
   words.insert(words.end(), options.begin(), options.end());

@@ -5,6 +5,8 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 
+#include <string>
+
 namespace hpcbatch {
 
 /// Reads the script, and says on standard error what is taken from lines for SLURM.  What the
@@ -12,5 +14,9 @@ namespace hpcbatch {
 /// system which nobody sets is refused.  Throws CommandError.
 SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around,
                           const Interrupt& interrupt);
+
+/// The same of a text; `asked.script` is what its user calls it.  As sbatch it says nothing.
+SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
+                                  const Surroundings& around);
 
 }  // namespace hpcbatch

@@ -1,0 +1,272 @@
+// Fields of sacct, of jobs and of their steps.
+#include "slurm_commands/listing.hpp"
+#include "slurm_commands/options.hpp"
+#include "slurm_commands/times.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace hpcbatch::slurm_commands {
+namespace {
+
+using Line = SacctLine;
+
+struct SacctField {
+  std::string_view title;
+  std::size_t width;
+  std::string (*value)(const Line&, const Viewed&);
+  bool left{false};
+};
+
+std::string with_step(const std::string& id, const Line& line) {
+  return line.step.empty() ? id : id + "." + line.step;
+}
+
+std::string state_text(const Line& line, const Viewed& viewed) {
+  std::string word(words_of(line.job.state).word);
+  if (line.job.state == JobState::Cancelled && line.step.empty())
+    return word + " by " + std::to_string(viewed.uid);
+  if (line.step == "extern" && has_ended(line.job.state)) return "COMPLETED";
+  return word;
+}
+
+std::string exit_text(const Line& line, const Viewed&) {
+  const Job& job = line.job;
+  // As Slurm tells these of the job and of its steps.
+  if (line.step == "extern" || job.state == JobState::Timeout) return "0:0";
+  if (job.state == JobState::OutOfMemory) return "0:125";
+  if (job.state == JobState::Cancelled && line.step.empty()) return "0:0";
+  return std::to_string(job.exit_code) + ":" + std::to_string(job.signal);
+}
+
+std::string moment_of(const std::optional<double>& time, const Viewed& viewed) {
+  return time ? moment(*time, viewed.time_format) : "Unknown";
+}
+
+double elapsed(const Job& job, const Viewed& viewed) {
+  return job.started ? std::max(0.0, job.ended.value_or(viewed.now) - *job.started) : 0;
+}
+
+/// What nothing was given to has none.
+std::string allocated(const Line& line, const Viewed&) {
+  return std::to_string(line.job.started ? cpus_of(line.job) : 0);
+}
+
+std::string cpu_text(double seconds) {
+  char text[64];
+  const auto whole = static_cast<long>(seconds);
+  const double part = seconds - std::floor(seconds);
+  if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%02ld:%06.3f", whole / 60,
+                  static_cast<double>(whole % 60) + part);
+    return text;
+  }
+  return long_duration(seconds);
+}
+
+std::string resident(const Line& line, const Viewed&) {
+  if (line.step.empty() || line.job.peak_memory == 0) return "";
+  return line.step == "extern" ? "0" : std::to_string(line.job.peak_memory >> 10U) + "K";
+}
+
+std::string resources(const Line& line, bool given) {
+  const Job& job = line.job;
+  if (given && !job.started) return "";
+  std::string text =
+      "billing=" + std::to_string(cpus_of(job)) + ",cpu=" + std::to_string(cpus_of(job));
+  if (job.memory != 0) text += ",mem=" + memory_text(job.memory);
+  return text + ",node=1";
+}
+
+std::string of_job(const Line& line, const std::string& text) {
+  return line.step.empty() ? text : "";
+}
+
+std::string nothing(const Line&, const Viewed&) {
+  return "";
+}
+
+const SacctField kFields[] = {
+    {"JobID", 12, [](const Line& l, const Viewed&) { return with_step(job_id(l.job), l); }, true},
+    {"JobIDRaw", 12,
+     [](const Line& l, const Viewed&) { return with_step(std::to_string(number_of(l.job)), l); },
+     true},
+    {"JobName", 10,
+     [](const Line& l, const Viewed&) { return l.step.empty() ? l.job.name : l.step; }},
+    {"Partition", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(l, l.job.partition.empty() ? v.default_partition : l.job.partition);
+     }},
+    {"Account", 10, [](const Line& l, const Viewed&) { return l.job.account; }},
+    {"AllocCPUS", 10, allocated},
+    {"AllocNodes", 10,
+     [](const Line& l, const Viewed&) { return std::string(l.job.started ? "1" : "0"); }},
+    {"AllocTRES", 10, [](const Line& l, const Viewed&) { return resources(l, true); }},
+    {"AveCPU", 10,
+     [](const Line& l, const Viewed&) {
+       return l.step == "batch" ? long_duration(l.job.cpu_s) : "";
+     }},
+    {"AveRSS", 10, resident},
+    {"AveVMSize", 10, nothing},
+    {"Cluster", 10, [](const Line&, const Viewed&) { return std::string("hpcbatch"); }},
+    {"Comment", 14, [](const Line& l, const Viewed&) { return of_job(l, l.job.comment); }},
+    {"Constraints", 19, [](const Line& l, const Viewed&) { return of_job(l, l.job.constraint); }},
+    {"ConsumedEnergy", 14, nothing},
+    {"ConsumedEnergyRaw", 17, nothing},
+    {"CPUTime", 10,
+     [](const Line& l, const Viewed& v) {
+       return long_duration(elapsed(l.job, v) * static_cast<double>(cpus_of(l.job)));
+     }},
+    {"CPUTimeRAW", 10,
+     [](const Line& l, const Viewed& v) {
+       return std::to_string(static_cast<long>(elapsed(l.job, v)) * cpus_of(l.job));
+     }},
+    {"DerivedExitCode", 15, [](const Line& l, const Viewed&) { return of_job(l, "0:0"); }},
+    {"Elapsed", 10,
+     [](const Line& l, const Viewed& v) { return long_duration(elapsed(l.job, v)); }},
+    {"ElapsedRaw", 10,
+     [](const Line& l, const Viewed& v) {
+       return std::to_string(static_cast<long>(elapsed(l.job, v)));
+     }},
+    {"Eligible", 19,
+     [](const Line& l, const Viewed& v) { return of_job(l, moment_of(l.job.submitted, v)); }},
+    {"End", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.ended, v); }},
+    {"ExitCode", 8, exit_text},
+    {"Group", 9, [](const Line& l, const Viewed& v) { return of_job(l, v.group); }},
+    {"GID", 6, [](const Line& l, const Viewed& v) { return of_job(l, std::to_string(v.gid)); }},
+    {"MaxDiskRead", 12, nothing},
+    {"MaxDiskWrite", 12, nothing},
+    {"MaxRSS", 10, resident},
+    {"MaxRSSNode", 10,
+     [](const Line& l, const Viewed&) { return l.step.empty() ? "" : l.job.node; }},
+    {"MaxVMSize", 10, nothing},
+    {"NCPUS", 10, allocated},
+    {"NNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
+    {"NodeList", 15,
+     [](const Line& l, const Viewed&) {
+       return l.job.node.empty() ? std::string("None assigned") : l.job.node;
+     }},
+    {"NTasks", 8,
+     [](const Line& l, const Viewed&) { return std::string(l.step.empty() ? "" : "1"); }},
+    {"Priority", 10,
+     [](const Line& l, const Viewed&) { return of_job(l, std::to_string(l.job.priority)); }},
+    {"QOS", 10,
+     [](const Line& l, const Viewed&) {
+       return of_job(l, l.job.qos.empty() ? "normal" : l.job.qos);
+     }},
+    {"Reason", 22, [](const Line& l, const Viewed&) { return of_job(l, l.job.reason); }},
+    {"ReqCPUS", 8, [](const Line& l, const Viewed&) { return std::to_string(cpus_of(l.job)); }},
+    {"ReqMem", 10,
+     [](const Line& l, const Viewed&) {
+       return of_job(l, l.job.memory == 0 ? "" : memory_text(l.job.memory));
+     }},
+    {"ReqNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
+    {"ReqTRES", 10, [](const Line& l, const Viewed&) { return of_job(l, resources(l, false)); }},
+    {"Reservation", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.reservation); }},
+    {"Reserved", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(
+           l, long_duration(l.job.started.value_or(v.now) - l.job.submitted.value_or(v.now)));
+     }},
+    {"Planned", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(
+           l, long_duration(l.job.started.value_or(v.now) - l.job.submitted.value_or(v.now)));
+     }},
+    {"Start", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.started, v); }},
+    {"State", 10, state_text},
+    {"Submit", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.submitted, v); }},
+    {"SystemCPU", 10, nothing},
+    {"Timelimit", 10,
+     [](const Line& l, const Viewed&) {
+       return of_job(l, l.job.time_limit ? long_duration(*l.job.time_limit) : "UNLIMITED");
+     }},
+    {"TimelimitRaw", 12,
+     [](const Line& l, const Viewed&) {
+       return of_job(l, l.job.time_limit ? std::to_string(static_cast<long>(*l.job.time_limit / 60))
+                                         : "UNLIMITED");
+     }},
+    {"TotalCPU", 10, [](const Line& l, const Viewed&) { return cpu_text(l.job.cpu_s); }},
+    {"UID", 6, [](const Line& l, const Viewed& v) { return of_job(l, std::to_string(v.uid)); }},
+    {"User", 9, [](const Line& l, const Viewed& v) { return of_job(l, v.user); }},
+    {"UserCPU", 10, [](const Line& l, const Viewed&) { return cpu_text(l.job.cpu_s); }},
+    {"WCKey", 10, nothing},
+    {"WorkDir", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.directory); }},
+};
+
+bool is_same(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char one, char two) {
+    return std::tolower(static_cast<unsigned char>(one)) ==
+           std::tolower(static_cast<unsigned char>(two));
+  });
+}
+
+/// A name or the beginning of one, as sacct takes them.
+const SacctField* field_named(std::string_view name) {
+  for (const SacctField& field : kFields) {
+    if (is_same(field.title, name)) return &field;
+  }
+  for (const SacctField& field : kFields) {
+    if (!name.empty() && is_same(field.title.substr(0, name.size()), name)) return &field;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> sacct_field_names() {
+  std::vector<std::string> names;
+  for (const SacctField& field : kFields) names.emplace_back(field.title);
+  return names;
+}
+
+SacctTable::SacctTable(const std::vector<std::string>& fields, SacctStyle style, Viewed viewed)
+    : style_(std::move(style)), viewed_(std::move(viewed)) {
+  for (const std::string& word : fields) {
+    const std::size_t percent = std::min(word.find('%'), word.size());
+    const SacctField* known = field_named(std::string_view(word).substr(0, percent));
+    if (known == nullptr)
+      throw CommandFailed("sacct: fatal: Invalid field requested: \"" + word.substr(0, percent) +
+                          "\"");
+    Field field{std::string(known->title), known->value, known->width, known->left};
+    int width = 0;
+    if (percent < word.size()) {
+      std::from_chars(word.data() + percent + 1, word.data() + word.size(), width);
+      if (width != 0) field.width = static_cast<std::size_t>(std::abs(width));
+      field.left = width < 0;
+    }
+    fields_.push_back(std::move(field));
+  }
+}
+
+std::string SacctTable::row(const std::function<std::string(const Field&)>& text_of) const {
+  std::string line;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const Field& field = fields_[i];
+    std::string text = text_of(field);
+    if (style_.parsable) {
+      line += text;
+      if (i + 1 < fields_.size() || style_.last_delimiter) line += style_.delimiter;
+      continue;
+    }
+    if (text.size() > field.width) text = text.substr(0, field.width - 1) + "+";
+    const std::string blanks(field.width - text.size(), ' ');
+    line += (field.left ? text + blanks : blanks + text) + " ";
+  }
+  return line + "\n";
+}
+
+std::string SacctTable::titles() const {
+  std::string text = row([](const Field& field) { return field.title; });
+  if (style_.parsable) return text;
+  return text + row([](const Field& field) { return std::string(field.width, '-'); });
+}
+
+std::string SacctTable::line(const SacctLine& line) const {
+  return row([&](const Field& field) { return field.value(line, viewed_); });
+}
+
+}  // namespace hpcbatch::slurm_commands

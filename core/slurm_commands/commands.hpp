@@ -1,0 +1,35 @@
+// One function per command of Slurm's; each returns the exit code and throws CommandFailed,
+// CommandError or InterruptedByUser.
+#pragma once
+
+#include "slurm_commands/engine_jobs.hpp"
+
+namespace hpcbatch::slurm_commands {
+
+int sbatch(const Call& call, const Session& session);
+int squeue(const Call& call, const Session& session);
+int sacct(const Call& call, const Session& session);
+int scancel(const Call& call, const Session& session);
+int scontrol(const Call& call, const Session& session);
+int sinfo(const Call& call, const Session& session);
+int srun(const Call& call, const Session& session);
+
+/// `2026-...`: which names of jobs are ours, and those of the cluster, as texts.
+struct NamedJobs {
+  std::vector<JobName> ours;
+  std::vector<std::string> real;
+};
+/// Throws CommandFailed with `message` and the word where one is no name of a job.
+NamedJobs named_jobs(const std::vector<std::string>& words, const std::string& message);
+
+/// `node[1-3,7],gpu1` -> each name.  Throws CommandFailed where brackets are not closed, or stand for
+/// more than 65,536 names.
+std::vector<std::string> expand_hosts(std::string_view list);
+
+/// squeue and sacct as JSON: the keys that clients read, as Slurm 23.11 calls them.
+boost::json::object jobs_json(const std::vector<Job>& jobs, const Viewed& viewed);
+boost::json::object accounting_json(const std::vector<Job>& jobs, const Viewed& viewed);
+/// `JobId=... JobName=...` of `scontrol show job`, on one line or several.
+std::string job_details(const Job& job, const Viewed& viewed, bool on_one_line);
+
+}  // namespace hpcbatch::slurm_commands

@@ -1,0 +1,464 @@
+// squeue, sacct and scancel: which jobs are meant, and what is printed or done.
+#include "cli/process/surroundings.hpp"
+#include "cli/show/values.hpp"
+#include "slurm_commands/commands.hpp"
+#include "slurm_commands/options.hpp"
+#include "slurm_commands/times.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+namespace hpcbatch::slurm_commands {
+namespace {
+
+namespace json = boost::json;
+
+/// Of an option, else of a variable of that name.
+std::string said(const Parsed& parsed, const char* option, const Call& call, const char* name) {
+  return parsed.value(option).value_or(variable(call, name));
+}
+
+/// Nothing: all.
+using States = std::optional<std::set<JobState>>;
+
+States states_in(const std::vector<std::string>& words, const std::string& command) {
+  std::set<JobState> states;
+  for (const std::string& word : words) {
+    if (word == "all" || word == "ALL") return std::nullopt;
+    if (const auto state = parse_job_state(word)) {
+      states.insert(*state);
+    } else if (!is_slurm_state(word)) {
+      throw CommandFailed(
+          std::string(command).append(": error: Invalid job state specified: ").append(word));
+    }
+  }
+  return states;
+}
+
+/// What of jobs a command is asked for beside their names.
+struct Wanted {
+  States states;
+  std::set<std::string, std::less<>> names, partitions, accounts, qos, nodes;
+  bool nobody{false};  ///< other users have no jobs here
+
+  bool admits(const Job& job, const Viewed& viewed) const {
+    const auto has = [](const auto& set, const std::string& text) {
+      return set.empty() || set.contains(text);
+    };
+    return !nobody && (!states || states->contains(job.state)) && has(names, job.name) &&
+           has(partitions, job.partition.empty() ? viewed.default_partition : job.partition) &&
+           has(accounts, job.account) && has(qos, job.qos.empty() ? "normal" : job.qos) &&
+           has(nodes, job.node);
+  }
+};
+
+std::set<std::string, std::less<>> set_of(std::vector<std::string> words) {
+  return {words.begin(), words.end()};
+}
+
+bool is_for_others(const std::vector<std::string>& users, const Viewed& viewed) {
+  return !users.empty() && std::none_of(users.begin(), users.end(), [&](const std::string& user) {
+    return is_own_user(user, viewed);
+  });
+}
+
+bool is_named_by(const Job& job, const std::vector<JobName>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const JobName& name) { return is_named(job, name); });
+}
+
+/// Of many names all that may be meant are asked for at once.
+constexpr std::size_t kNamesOneByOne = 50;
+
+/// Those that are named, each once.
+std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& names, bool together) {
+  std::vector<Job> found;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> seen;
+  for (const JobName& name : names) {
+    for (const Job& job : jobs_of(engine.lines_of(name), together)) {
+      if (is_named(job, name) && seen.emplace(job.id, job.indices.ranges().back().first).second)
+        found.push_back(job);
+    }
+  }
+  return found;
+}
+
+/// Of those elements of an array that wait together only the named ones.
+void cut_to(std::vector<Job>& jobs, const std::vector<JobName>& names) {
+  for (Job& job : jobs) {
+    if (!job.is_many()) continue;
+    IndexSet wanted;
+    bool whole = false;
+    for (const JobName& name : names) {
+      if (!is_named(job, name)) continue;
+      if (!name.indices) {
+        whole = true;
+        break;
+      }
+      const std::uint32_t more = job.from_zero ? 1 : 0;
+      for (const IndexRange& range : name.indices->ranges())
+        wanted.add(IndexRange{range.first + more, range.last + more});
+    }
+    if (!whole) job.indices = job.indices.intersection(wanted);
+  }
+}
+
+}  // namespace
+
+NamedJobs named_jobs(const std::vector<std::string>& words, const std::string& message) {
+  NamedJobs named;
+  for (const std::string& word : words) {
+    for (const std::string& text : split_job_names(word)) {
+      const auto name = parse_job_name(text);
+      if (!name) throw CommandFailed(message + text);
+      if (is_ours(*name))
+        named.ours.push_back(*name);
+      else
+        named.real.push_back(text);
+    }
+  }
+  return named;
+}
+
+namespace {
+
+Wanted wanted_by(const Parsed& parsed, const Call& call, const Viewed& viewed) {
+  Wanted wanted;
+  const std::string states = said(parsed, "states", call, "SQUEUE_STATES");
+  if (states.empty())
+    wanted.states = std::set{JobState::Pending, JobState::Running, JobState::Completing};
+  else
+    wanted.states = states_in(split_at(states, ','), "squeue");
+  wanted.names = set_of(split_at(said(parsed, "name", call, "SQUEUE_NAMES"), ','));
+  wanted.partitions = set_of(split_at(said(parsed, "partition", call, "SQUEUE_PARTITION"), ','));
+  wanted.accounts = set_of(split_at(said(parsed, "account", call, "SQUEUE_ACCOUNT"), ','));
+  wanted.qos = set_of(split_at(said(parsed, "qos", call, "SQUEUE_QOS"), ','));
+  wanted.nodes = set_of(parsed.list("nodelist"));
+  const std::string users = said(parsed, "user", call, "SQUEUE_USERS");
+  wanted.nobody = !parsed.has("me") && is_for_others(split_at(users, ','), viewed);
+  return wanted;
+}
+
+std::vector<Column> columns_of(const Parsed& parsed, const Call& call, const Viewed& viewed) {
+  if (const auto format = parsed.value("Format")) return squeue_long_columns(*format, viewed);
+  if (const auto format = parsed.value("format")) return squeue_columns(*format, viewed);
+  if (const std::string format = variable(call, "SQUEUE_FORMAT2"); !format.empty())
+    return squeue_long_columns(format, viewed);
+  if (const std::string format = variable(call, "SQUEUE_FORMAT"); !format.empty())
+    return squeue_columns(format, viewed);
+  return squeue_columns(parsed.has("long") ? kSqueueLongFormat : kSqueueFormat, viewed);
+}
+
+/// The words less what the real command does not know, or is asked in its place.
+std::vector<std::string> words_for_real(const Call& call, const NamedJobs& named) {
+  std::vector<std::string> words{"-h"};
+  bool skips = false;
+  for (const std::string& word : call.words) {
+    const bool is_list = word == "-j" || word == "--jobs" || word == "--job";
+    const bool is_value = skips || word == "--real" || word == "-h" || word == "--noheader" ||
+                          word.starts_with("--jobs=") || word.starts_with("--job=") ||
+                          (word.starts_with("-j") && !is_list);
+    skips = is_list;
+    if (!is_list && !is_value) words.push_back(word);
+  }
+  if (!named.real.empty()) {
+    std::string list;
+    for (const std::string& one : named.real) list += (list.empty() ? "" : ",") + one;
+    words.push_back("--jobs=" + list);
+  }
+  return words;
+}
+
+std::vector<Job> jobs_in_queue(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
+                               bool by_name, const Viewed& viewed) {
+  const bool together = !parsed.has("array");
+  const double since = viewed.now - kShownAfterEnd;
+  std::vector<Job> jobs;
+  if (by_name && named.ours.size() <= kNamesOneByOne) {
+    jobs = find_named(engine, named.ours, together);
+    std::erase_if(jobs, [&](const Job& job) {
+      return job.ended && *job.ended < since && has_ended(job.state);
+    });
+    if (jobs.empty() && named.real.empty() && named.ours.size() == 1)
+      throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
+    cut_to(jobs, named.ours);
+  } else {
+    jobs = jobs_of(engine.open_and_ended_since(since), together);
+    if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
+    if (by_name) cut_to(jobs, named.ours);
+  }
+  return together ? jobs : one_by_one(jobs);
+}
+
+void print_queue(const Parsed& parsed, const Call& call, const std::vector<Job>& jobs,
+                 const Viewed& viewed) {
+  const std::vector<Column> columns = columns_of(parsed, call, viewed);
+  std::string text;
+  if (!parsed.has("noheader")) {
+    if (parsed.has("long")) text += moment(viewed.now, "%a %b %d %H:%M:%S %Y") + "\n";
+    text += title_line(columns) + "\n";
+  }
+  for (const Job& job : jobs) text += line_of(columns, job) + "\n";
+  print_text(text);
+}
+
+int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
+  const Viewed viewed = viewed_by(call);
+  std::vector<std::string> lists = parsed.words;
+  const bool by_name = parsed.has("jobs");
+  for (const auto& [name, value] : parsed.options) {
+    if (name == "jobs" && !value.empty()) lists.push_back(value);
+  }
+  if (!by_name && !lists.empty())
+    throw CommandFailed("squeue: error: Unrecognized option: " + lists.front() +
+                        "\nTry \"squeue --help\" for more information");
+  const NamedJobs named = named_jobs(lists, "squeue: error: Invalid job id: ");
+  const bool asks_ours = !by_name || !named.ours.empty() || named.real.empty();
+  std::vector<Job> jobs;
+  if (asks_ours)
+    jobs = jobs_in_queue(engine, parsed, named, by_name && !named.ours.empty(), viewed);
+  Wanted wanted = wanted_by(parsed, call, viewed);
+  // As squeue does it: what is named is shown in whatever state.
+  if (by_name && !parsed.has("states")) wanted.states = std::nullopt;
+  std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
+  sort_jobs(jobs,
+            said(parsed, "sort", call, "SQUEUE_SORT").empty()
+                ? "t,i"
+                : said(parsed, "sort", call, "SQUEUE_SORT"),
+            viewed);
+  if (parsed.has("json")) {
+    print_text(json::serialize(jobs_json(jobs, viewed)) + "\n");
+    return 0;
+  }
+  if (parsed.has("steps")) {
+    std::erase_if(jobs, [](const Job& job) { return job.state != JobState::Running; });
+    if (!parsed.has("noheader"))
+      print_text("         STEPID     NAME PARTITION     USER      TIME NODELIST\n");
+    const auto columns = squeue_columns("%.11i.batch %.8j %.9P %.8u %.9M %N", viewed);
+    for (const Job& job : jobs) print_text(line_of(columns, job) + "\n");
+    return 0;
+  }
+  print_queue(parsed, call, jobs, viewed);
+  if (!parsed.has("real") && !shows_real(call) && named.real.empty()) return 0;
+  return run_real(call, words_for_real(call, named)).value_or(0);
+}
+
+}  // namespace
+
+int squeue(const Call& call, const Session& session) {
+  const Parsed parsed = parse_options(squeue_options(), call.words);
+  EngineJobs engine(session);
+  int every = 0;
+  if (const auto said_every = parsed.value("iterate"))
+    std::from_chars(said_every->data(), said_every->data() + said_every->size(), every);
+  for (;;) {
+    const int code = look_at_queue(call, parsed, engine);
+    if (every <= 0) return code;
+    std::fflush(stdout);
+    session.interrupt.pause(std::chrono::seconds(every));
+  }
+}
+
+namespace {
+
+double moment_said(const Parsed& parsed, const char* option, double otherwise, double now) {
+  const auto text = parsed.value(option);
+  if (!text) return otherwise;
+  const auto time = parse_moment(*text, now);
+  if (!time) throw CommandFailed("sacct: error: Invalid time specification (pos=0): " + *text);
+  return *time;
+}
+
+std::vector<std::string> fields_of(const Parsed& parsed, const Call& call) {
+  std::vector<std::string> fields = parsed.list("format");
+  if (!fields.empty()) return fields;
+  if (parsed.has("brief")) return split_at(kSacctBriefFields, ',');
+  if (parsed.has("long")) return split_at(kSacctLongFields, ',');
+  if (const std::string format = variable(call, "SACCT_FORMAT"); !format.empty())
+    return split_at(format, ',');
+  return split_at(kSacctFields, ',');
+}
+
+Wanted wanted_of_accounting(const Parsed& parsed, const Viewed& viewed) {
+  Wanted wanted;
+  if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "sacct");
+  wanted.names = set_of(parsed.list("name"));
+  wanted.partitions = set_of(parsed.list("partition"));
+  wanted.accounts = set_of(parsed.list("accounts"));
+  wanted.qos = set_of(parsed.list("qos"));
+  wanted.nodes = set_of(parsed.list("nodelist"));
+  std::vector<std::string> users = parsed.list("user");
+  for (const std::string& user : parsed.list("uid")) users.push_back(user);
+  wanted.nobody = is_for_others(users, viewed);
+  return wanted;
+}
+
+double midnight(double now) {
+  return parse_moment("today", now).value_or(now);
+}
+
+std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
+                                const Viewed& viewed) {
+  const double end = moment_said(parsed, "endtime", viewed.now, viewed.now);
+  // Of jobs that are named sacct looks at all times.
+  const bool by_name = parsed.has("jobs");
+  const double start =
+      moment_said(parsed, "starttime", by_name ? 0 : midnight(viewed.now), viewed.now);
+  std::vector<Job> jobs;
+  if (by_name && named.ours.size() <= kNamesOneByOne) {
+    jobs = find_named(engine, named.ours, true);
+  } else {
+    jobs = jobs_of(engine.open_and_ended_since(std::max(start, 1.0)), true);
+    if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
+  }
+  std::erase_if(jobs, [&](const Job& job) {
+    return (job.ended && *job.ended < start) || job.submitted.value_or(0) > end;
+  });
+  if (by_name) cut_to(jobs, named.ours);
+  return jobs;
+}
+
+bool is_step_wanted(const std::vector<JobName>& names, const Job& job, const std::string& step) {
+  if (names.empty()) return true;
+  return std::any_of(names.begin(), names.end(), [&](const JobName& name) {
+    return is_named(job, name) && (name.step.empty() || name.step == step);
+  });
+}
+
+std::string accounting_text(const SacctTable& table, const Job& job, bool has_steps,
+                            const std::vector<JobName>& names) {
+  std::string text;
+  if (is_step_wanted(names, job, "")) text += table.line({job, ""});
+  if (!has_steps || !job.started) return text;
+  for (const char* step : {"batch", "extern"}) {
+    if (is_step_wanted(names, job, step)) text += table.line({job, step});
+  }
+  return text;
+}
+
+}  // namespace
+
+int sacct(const Call& call, const Session& session) {
+  const Parsed parsed = parse_options(sacct_options(), call.words);
+  if (parsed.has("helpformat")) {
+    for (const std::string& name : sacct_field_names()) print_text(name + "\n");
+    return 0;
+  }
+  const Viewed viewed = viewed_by(call);
+  const NamedJobs named = named_jobs(parsed.list("jobs"), "sacct: fatal: Bad job/step specified: ");
+  EngineJobs engine(session);
+  std::vector<Job> jobs;
+  if (!parsed.has("jobs") || !named.ours.empty())
+    jobs = accounted_jobs(engine, parsed, named, viewed);
+  const Wanted wanted = wanted_of_accounting(parsed, viewed);
+  std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
+  if (parsed.has("json")) {
+    print_text(json::serialize(accounting_json(jobs, viewed)) + "\n");
+    return 0;
+  }
+  SacctStyle style{parsed.has("parsable") || parsed.has("parsable2"), parsed.has("parsable"),
+                   parsed.value("delimiter").value_or("|")};
+  const SacctTable table(fields_of(parsed, call), style, viewed);
+  std::string text = parsed.has("noheader") ? "" : table.titles();
+  for (const Job& job : jobs)
+    text += accounting_text(table, job, !parsed.has("allocations"), named.ours);
+  print_text(text);
+  if (!parsed.has("real") && !shows_real(call) && named.real.empty()) return 0;
+  std::vector<std::string> words = words_for_real(call, named);
+  words.front() = "--noheader";
+  return run_real(call, words).value_or(0);
+}
+
+namespace {
+
+/// Others cannot be sent.
+bool ends_a_task(std::string signal) {
+  if (signal.starts_with("SIG")) signal = signal.substr(3);
+  constexpr std::array<std::string_view, 6> kEnding{"TERM", "15", "KILL", "9", "INT", "2"};
+  return std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end();
+}
+
+std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
+                                const Viewed& viewed, bool& missing) {
+  Wanted wanted;
+  std::vector<std::string> names = parsed.list("jobname");
+  for (std::string& name : parsed.list("name")) names.push_back(std::move(name));
+  wanted.names = set_of(names);
+  wanted.partitions = set_of(parsed.list("partition"));
+  wanted.accounts = set_of(parsed.list("account"));
+  wanted.qos = set_of(parsed.list("qos"));
+  if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "scancel");
+  wanted.nobody = !parsed.has("me") && is_for_others(parsed.list("user"), viewed);
+  std::vector<Job> jobs;
+  if (!named.ours.empty()) {
+    for (const JobName& name : named.ours) {
+      std::vector<Job> found = find_named(engine, {name}, true);
+      cut_to(found, {name});
+      if (found.empty()) {
+        std::fprintf(stderr,
+                     "scancel: error: Kill job error on job id %llu: Invalid job id specified\n",
+                     static_cast<unsigned long long>(name.number));
+        missing = true;
+      }
+      jobs.insert(jobs.end(), found.begin(), found.end());
+    }
+  } else {
+    jobs = jobs_of(engine.open_and_ended_since(viewed.now), true);
+  }
+  std::erase_if(
+      jobs, [&](const Job& job) { return has_ended(job.state) || !wanted.admits(job, viewed); });
+  return jobs;
+}
+
+/// The exit code.
+int cancel_real(const Call& call, const NamedJobs& named) {
+  std::vector<std::string> words;
+  for (const std::string& word : call.words) {
+    const auto name = parse_job_name(word);
+    if (!name || !is_ours(*name)) words.push_back(word);
+  }
+  if (const auto code = run_real(call, words)) return *code;
+  for (const std::string& one : named.real)
+    std::fprintf(stderr, "scancel: error: Kill job error on job id %s: Invalid job id specified\n",
+                 one.c_str());
+  return 1;
+}
+
+bool chooses_jobs(const Parsed& parsed) {
+  constexpr std::array<std::string_view, 8> kChoices{"user",  "me",        "jobname", "name",
+                                                     "state", "partition", "account", "qos"};
+  return std::any_of(kChoices.begin(), kChoices.end(),
+                     [&](std::string_view name) { return parsed.has(name); });
+}
+
+}  // namespace
+
+int scancel(const Call& call, const Session& session) {
+  const Parsed parsed = parse_options(scancel_options(), call.words);
+  const Viewed viewed = viewed_by(call);
+  const NamedJobs named = named_jobs(parsed.words, "scancel: error: Invalid job id ");
+  const int code = named.real.empty() ? 0 : cancel_real(call, named);
+  if (!named.real.empty() && named.ours.empty()) return code;
+  if (named.ours.empty() && !chooses_jobs(parsed))
+    throw CommandFailed("scancel: error: No job identification provided");
+  if (const auto signal = parsed.value("signal"); signal && !ends_a_task(*signal))
+    throw CommandFailed("scancel: error: --signal=" + *signal +
+                        ": tasks of hpcbatch can only be ended (TERM, KILL 5 s later)");
+  EngineJobs engine(session);
+  bool missing = false;
+  json::array ids;
+  for (const Job& job : jobs_to_cancel(engine, parsed, named, viewed, missing)) {
+    for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
+  }
+  if (!ids.empty()) engine.client().post("/v1/tasks/cancel", {{"ids", std::move(ids)}});
+  return missing ? 1 : code;
+}
+
+}  // namespace hpcbatch::slurm_commands

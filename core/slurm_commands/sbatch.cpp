@@ -1,0 +1,317 @@
+// sbatch: a script, or what --wrap says, becomes a task or an array that is numbered as jobs are.
+#include "cli/process/surroundings.hpp"
+#include "cli/show/values.hpp"
+#include "cli/tasks/script_command.hpp"
+#include "cli/tasks/submission.hpp"
+#include "cli/tasks/task_file.hpp"
+#include "slurm_commands/commands.hpp"
+#include "slurm_commands/options.hpp"
+#include "slurm_commands/times.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace hpcbatch::slurm_commands {
+namespace {
+
+namespace json = boost::json;
+
+using OptionLines = std::vector<std::pair<std::string, std::string>>;
+
+/// What sbatch takes from its environment (sbatch(1), INPUT ENVIRONMENT VARIABLES).
+constexpr std::array<std::pair<const char*, const char*>, 32> kVariables{
+    {{"SBATCH_ACCOUNT", "account"},
+     {"SBATCH_ARRAY_INX", "array"},
+     {"SBATCH_CLUSTERS", "clusters"},
+     {"SBATCH_CONSTRAINT", "constraint"},
+     {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
+     {"SBATCH_DELAY_BOOT", "delay-boot"},
+     {"SBATCH_DISTRIBUTION", "distribution"},
+     {"SBATCH_ERROR", "error"},
+     {"SBATCH_EXCLUSIVE", "exclusive"},
+     {"SBATCH_EXPORT", "export"},
+     {"SBATCH_GPUS", "gpus"},
+     {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},
+     {"SBATCH_GPUS_PER_TASK", "gpus-per-task"},
+     {"SBATCH_GRES", "gres"},
+     {"SBATCH_HINT", "hint"},
+     {"SBATCH_INPUT", "input"},
+     {"SBATCH_JOB_NAME", "job-name"},
+     {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
+     {"SBATCH_MEM_PER_GPU", "mem-per-gpu"},
+     {"SBATCH_MEM_PER_NODE", "mem"},
+     {"SBATCH_NO_REQUEUE", "no-requeue"},
+     {"SBATCH_OPEN_MODE", "open-mode"},
+     {"SBATCH_OUTPUT", "output"},
+     {"SBATCH_PARTITION", "partition"},
+     {"SBATCH_PROFILE", "profile"},
+     {"SBATCH_QOS", "qos"},
+     {"SBATCH_REQUEUE", "requeue"},
+     {"SBATCH_RESERVATION", "reservation"},
+     {"SBATCH_SIGNAL", "signal"},
+     {"SBATCH_THREADS_PER_CORE", "threads-per-core"},
+     {"SBATCH_TIMELIMIT", "time"},
+     {"SBATCH_WCKEY", "wckey"}}};
+
+/// Options that sbatch itself heeds, wherever they are said.
+bool is_of_command(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kOwn{"parsable", "wrap",    "wait",       "test-only",
+                                                  "quiet",    "verbose", "version",    "help",
+                                                  "usage",    "real",    "ignore-pbs", "clusters"};
+  return std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
+}
+
+/// As a word of a line `#SBATCH`: each quotation mark in marks of the other kind.
+std::string quoted_for_line(const std::string& text) {
+  std::string quoted = "'";
+  for (const char letter : text) {
+    if (letter == '\'')
+      quoted += "'\"'\"'";
+    else
+      quoted += letter;
+  }
+  return quoted + "'";
+}
+
+std::string lines_of(const OptionLines& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    if (value.find('\n') != std::string::npos)
+      throw CommandFailed("sbatch: error: --" + name + " may have no line end in its value");
+    text += "#SBATCH --" + name + (value.empty() ? "" : "=" + quoted_for_line(value)) + "\n";
+  }
+  return text;
+}
+
+/// Lines that hold where nothing else is said stand first, those that hold in any case last.
+std::string with_lines(const std::string& text, const OptionLines& first, const OptionLines& last) {
+  const std::size_t behind_mark = std::min(text.find('\n'), text.size() - 1) + 1;
+  std::size_t head = behind_mark;
+  while (head < text.size()) {
+    const std::size_t end = std::min(text.find('\n', head), text.size());
+    const std::size_t letter = text.find_first_not_of(" \t\r", head);
+    if (letter < end && text[letter] != '#') break;
+    head = std::min(end + 1, text.size());
+  }
+  std::string whole = text.substr(0, behind_mark);
+  if (!whole.ends_with('\n')) whole += '\n';
+  whole += lines_of(first) + text.substr(behind_mark, head - behind_mark);
+  if (!whole.ends_with('\n')) whole += '\n';
+  return whole + lines_of(last) + text.substr(head);
+}
+
+struct Batch {
+  std::string text;
+  std::string name;  ///< of the job where nothing else is said
+  std::string file;  ///< as its user wants it called
+  std::vector<std::string> arguments;
+};
+
+Batch batch_of(const Parsed& parsed, const std::string& directory, const Interrupt& interrupt) {
+  if (const auto wrap = parsed.value("wrap")) {
+    if (!parsed.words.empty())
+      throw CommandFailed("sbatch: error: Script arguments not permitted with --wrap option");
+    return {"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + *wrap + "\n",
+            "wrap",
+            directory + "/slurm_script",
+            {}};
+  }
+  Batch batch;
+  const bool is_file = !parsed.words.empty() && parsed.words.front() != "-";
+  try {
+    batch.text = read_input(is_file ? parsed.words.front() : "-", interrupt);
+  } catch (const CommandError& error) {
+    throw CommandFailed("sbatch: error: Unable to open file " +
+                        (is_file ? parsed.words.front() : "standard input"));
+  }
+  batch.name = "sbatch";
+  batch.file = directory + "/slurm_script";
+  if (is_file) {
+    const auto path = std::filesystem::path(directory) / parsed.words.front();
+    batch.file = path.lexically_normal().string();
+    batch.name = path.filename().string();
+  }
+  if (!parsed.words.empty()) batch.arguments.assign(parsed.words.begin() + 1, parsed.words.end());
+  if (batch.text.empty()) throw CommandFailed("sbatch: error: Batch script is empty!");
+  if (!batch.text.starts_with("#!"))
+    throw CommandFailed(
+        "sbatch: error: This does not look like a batch script.  The first\n"
+        "sbatch: error: line must start with #! followed by the path to an interpreter.\n"
+        "sbatch: error: For instance: #!/bin/sh");
+  return batch;
+}
+
+/// A signal for the steps of a job: they get TERM at its end and nothing before.
+bool is_for_steps(std::string_view name, std::string_view value) {
+  return name == "signal" && !value.starts_with("B:") && !value.starts_with("R");
+}
+
+bool is_append(std::string_view name, std::string_view value) {
+  return name == "open-mode" && value.starts_with('a');
+}
+
+/// A script whose lines of these two are comments, because sbatch minds them itself.
+struct Minded {
+  std::string text;
+  bool appends{false};
+};
+
+Minded mind(const std::string& text) {
+  constexpr std::string_view kMark = "#SBATCH";
+  Minded minded;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end;
+    const std::size_t dashes = line.starts_with(kMark) ? line.find("--") : std::string_view::npos;
+    const std::string_view option =
+        dashes == std::string_view::npos ? std::string_view{} : line.substr(dashes + 2);
+    const std::size_t equals = std::min(option.find_first_of("= "), option.size());
+    const std::string_view name = option.substr(0, equals);
+    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+    minded.appends = minded.appends || is_append(name, value);
+    if (is_append(name, value) || is_for_steps(name, value)) minded.text += '#';
+    minded.text += line;
+  }
+  return minded;
+}
+
+/// Nothing is there that could be added to where each job has a file of its own.
+void check_append(const WorkOptions& work) {
+  for (const std::string& file : {work.one("stdout"), work.one("stderr")}) {
+    if (!file.empty() && file != "none" && file.find("number") == std::string::npos)
+      throw CommandFailed(
+          "sbatch: error: --open-mode=append: a task's files begin anew; put %j "
+          "into --output, or let the script write: exec >> FILE");
+  }
+}
+
+/// A line's words are those of the command line, too.
+[[noreturn]] void complain_as_sbatch(std::string text) {
+  constexpr std::string_view kMark = "#SBATCH ";
+  for (std::size_t at = text.find(kMark); at != std::string::npos; at = text.find(kMark))
+    text.erase(at, kMark.size());
+  throw CommandFailed("sbatch: error: " + text);
+}
+
+/// What the command line, the environment and the script say together.
+SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& batch,
+                         const Surroundings& around) {
+  OptionLines said;
+  for (const auto& [name, option] : kVariables) {
+    if (const std::string value = variable(call, name); !value.empty())
+      said.emplace_back(option, value);
+  }
+  for (const auto& [name, value] : parsed.options) said.emplace_back(name, value);
+  Minded script = mind(batch.text);
+  std::erase_if(said, [&](const auto& one) {
+    const auto& [name, value] = one;
+    script.appends = script.appends || is_append(name, value);
+    return is_of_command(name) || is_append(name, value) || is_for_steps(name, value);
+  });
+  SubmitCommand asked;
+  asked.script = batch.file;
+  asked.as_sbatch = true;
+  asked.words = {"submit"};
+  asked.work.command = batch.arguments;
+  try {
+    SubmitCommand command = with_text_of_script(
+        asked, with_lines(script.text, {{"job-name", batch.name}}, said), around);
+    if (script.appends) check_append(command.work);
+    // As squeue and sinfo call where those are that name none.
+    if (const auto tags = command.work.said.find("tags"); tags != command.work.said.end()) {
+      std::erase(tags->second, "partition=" + Viewed{}.default_partition);
+      if (tags->second.empty()) command.work.said.erase(tags);
+    }
+    return command;
+  } catch (const CommandError& error) {
+    complain_as_sbatch(error.what());
+  }
+}
+
+[[noreturn]] void refused(const std::string& why) {
+  throw CommandFailed("sbatch: error: Batch job submission failed: " + why);
+}
+
+int try_only(EngineJobs& engine, const json::object& request) {
+  const json::object answer = engine.client().post("/v1/tasks/try", request);
+  const json::array* trials = array_at(answer, "tasks");
+  for (std::size_t i = 0; trials != nullptr && i < trials->size(); ++i) {
+    const json::object& trial = trials->at(i).as_object();
+    if (const std::string why = text_at(trial, "refusal"); !why.empty())
+      throw CommandFailed(
+          "allocation failure: Requested node configuration is not available\n"
+          "sbatch: error: " +
+          why);
+  }
+  std::fprintf(stderr,
+               "sbatch: Job 2000000000 to start at %s using 1 processors on nodes hpcbatch in "
+               "partition hpcbatch\n",
+               moment(now_in_seconds(), "").c_str());
+  return 0;
+}
+
+/// The highest exit code of its tasks, as sbatch(1), --wait, has it.
+int wait_for(EngineJobs& engine, const std::string& id) {
+  constexpr int kSeconds = 30;
+  constexpr std::chrono::seconds kAnswer{60};
+  for (;;) {
+    const json::object answer = engine.client().post(
+        "/v1/tasks/wait", {{"ids", json::array{json::string(id)}}, {"timeout", kSeconds}}, kAnswer);
+    if (flag_at(answer, "done")) break;
+  }
+  std::uint64_t number = 0;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  int highest = 0;
+  for (const Job& job : jobs_of(engine.lines_of(number), true)) {
+    int code = job.signal != 0 ? 128 + job.signal : job.exit_code;
+    if (code == 0 && job.state != JobState::Completed) code = 1;
+    highest = std::max(highest, code);
+  }
+  return highest;
+}
+
+}  // namespace
+
+int sbatch(const Call& call, const Session& session) {
+  const Parsed parsed = parse_options(sbatch_options(), call.words);
+  const Surroundings around = look_around();
+  const Batch batch = batch_of(parsed, around.directory, session.interrupt);
+  const SubmitCommand command = command_of(call, parsed, batch, around);
+  json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
+  EngineJobs engine(session);
+  const json::object request =
+      submission_of({std::move(task)}, around, client_name(), random_key());
+  if (parsed.has("test-only")) return try_only(engine, request);
+  engine.client();
+  std::vector<std::string> ids;
+  try {
+    ids = submit_safely(engine.client(), session, request);
+  } catch (const CommandError& error) {
+    if (error.exit_code() == kExitNoEngine) throw;
+    refused(error.what());
+  }
+  if (ids.empty()) refused("the engine named no task");
+  std::uint64_t id = 0;
+  std::from_chars(ids.front().data(), ids.front().data() + ids.front().size(), id);
+  const auto number = batch_number(ArrayId{id});
+  if (!number) refused("there are no numbers left for jobs");
+  if (parsed.has("parsable"))
+    std::printf("%u\n", *number);
+  else if (!parsed.has("quiet"))
+    std::printf("Submitted batch job %u\n", *number);
+  std::fflush(stdout);
+  const bool waits = parsed.has("wait") || !variable(call, "SBATCH_WAIT").empty();
+  return waits ? wait_for(engine, ids.front()) : 0;
+}
+
+}  // namespace hpcbatch::slurm_commands
