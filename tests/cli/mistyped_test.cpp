@@ -230,6 +230,7 @@ constexpr Mistyped kTable[] = {
     {"dropbox /a --var x", "NAME=VALUE"},
     {"backup", "FILE is missing: hpcbatch backup FILE"},
     {"backup a b", "takes one at a time"},
+    {"slurm-commands", "DIR is missing: hpcbatch slurm-commands DIR"},
     {"fsck --x", "'--x' is no option of fsck"},
     {"doctor x", "doctor takes no 'x'"},
     {"snakemake-profile x", "snakemake-profile takes no 'x'"},
@@ -301,6 +302,7 @@ TEST(Help, FitsOnAScreenAndHasTwoExamples) {
                            "engine run",
                            "dropbox",
                            "backup",
+                           "slurm-commands",
                            "fsck",
                            "doctor",
                            "snakemake-profile"}) {

@@ -304,6 +304,11 @@ struct BackupCommand {
   std::string file;  ///< absolute, new
   bool json{false};
 };
+/// Links of Slurm's names, to be first in PATH.
+struct SlurmCommandsCommand {
+  std::string directory;  ///< absolute
+  bool json{false};
+};
 /// For those who write plugins.
 struct PluginCommand {
   std::string verb;          ///< list, new or check
@@ -325,6 +330,6 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 NewToolCommand, PluginCommand, ShowText, ShowVersion>;
+                 NewToolCommand, PluginCommand, SlurmCommandsCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

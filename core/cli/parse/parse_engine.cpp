@@ -293,6 +293,18 @@ void add_backup(CLI::App& app, Command& into) {
   verb->callback([command, &into] { into = *command; });
 }
 
+void add_slurm_commands(CLI::App& app, Command& into) {
+  auto command = std::make_shared<SlurmCommandsCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "slurm-commands", "make a folder of sbatch, squeue and others that are for tasks");
+  add_path(*verb, "DIR", "", command->directory, "the folder; put it first in PATH")->required();
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Examples:\n  hpcbatch slurm-commands ~/hpcbatch-slurm\n"
+      "  PATH=~/hpcbatch-slurm:$PATH nextflow run main.nf");
+  verb->callback([command, &into] { into = *command; });
+}
+
 }  // namespace
 
 void add_inventory_verbs(CLI::App& app, Command& into) {
@@ -354,6 +366,7 @@ void add_engine_verbs(CLI::App& app, Command& into) {
   add_dropbox(app, into);
   add_fsck(app, into);
   add_backup(app, into);
+  add_slurm_commands(app, into);
 
   auto doctor = std::make_shared<DoctorCommand>();
   CLI::App* verb =
