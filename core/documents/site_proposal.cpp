@@ -177,7 +177,8 @@ class Composer {
     path_map();
     if (site_.link != plain.link) line("link", link_word(site_.link));
     if (!site_.interface.empty()) line("interface", quoted_scalar(site_.interface));
-    if (!site_.relay_interface.empty()) line("relay_interface", quoted_scalar(site_.relay_interface));
+    if (!site_.relay_interface.empty())
+      line("relay_interface", quoted_scalar(site_.relay_interface));
     if (site_.store_limit != plain.store_limit) line("store", size(site_.store_limit));
     if (site_.keep_for != plain.keep_for) line("keep_for", duration(site_.keep_for));
     if (site_.keep_limit != plain.keep_limit) line("keep_limit", size(site_.keep_limit));

@@ -256,9 +256,9 @@ struct SaidWord {
   std::string_view word;
 };
 constexpr std::array<SaidWord, 4> kSaidWords = {{{ContainerReport::Said::Begun, "begun"},
-                                             {ContainerReport::Said::CannotRun, "cannot-run"},
-                                             {ContainerReport::Said::Exited, "exited"},
-                                             {ContainerReport::Said::Signalled, "signalled"}}};
+                                                 {ContainerReport::Said::CannotRun, "cannot-run"},
+                                                 {ContainerReport::Said::Exited, "exited"},
+                                                 {ContainerReport::Said::Signalled, "signalled"}}};
 
 // What is true of the node, not of the image, and would break its programs.
 constexpr std::array<std::string_view, 12> kOfTheNode = {"PATH",
