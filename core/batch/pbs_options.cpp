@@ -148,7 +148,8 @@ void PbsOptions::read(const std::vector<std::string>& words, const std::string& 
   for (std::size_t at = 0; at < words.size();) {
     const std::string& word = words[at++];
     if (word.size() < 2 || word.front() != '-' || word[1] == '-')
-      throw std::invalid_argument(where + "'" + word + "' is no option of qsub");
+      throw std::invalid_argument(
+          std::string(where).append("'").append(word).append("' is no option of qsub"));
     const std::string letter(1, word[1]);
     const bool is_listed = letter == "l" || letter == "W";
     const Directive* directive = directive_named(letter);

@@ -278,7 +278,6 @@ Table submission_table(std::vector<json::object> submissions, double now) {
 namespace {
 
 namespace json = boost::json;
-using Side = Table::Side;
 
 std::string percent_at(const json::object& object, const char* key) {
   if (!object.contains(key)) return "";
@@ -301,6 +300,7 @@ std::string words_on(const json::object& shape) {
 
 std::string shapes_table(const json::array& shapes, std::time_t now,
                          std::optional<std::size_t> room) {
+  using Side = Table::Side;
   Table table({{"SITE"},
                {"SHAPE"},
                {"WAITS", Side::Right},
@@ -321,6 +321,7 @@ std::string shapes_table(const json::array& shapes, std::time_t now,
 
 std::string queued_table(const json::array& queued, std::time_t now,
                          std::optional<std::size_t> room) {
+  using Side = Table::Side;
   Table table({{"ALLOCATION"},
                {"BATCH ID"},
                {"SITE"},

@@ -229,7 +229,7 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
 void put_variables(WorkOptions& work, const Assignments& variables) {
   std::vector<std::string> all;
   all.reserve(variables.size());
-  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) all.emplace_back(name).append("=").append(value);
   std::vector<std::string>& said = work.said["env"];
   said.insert(said.begin(), all.begin(), all.end());
 }
