@@ -27,6 +27,9 @@ std::string hash(char digit) {
 }
 
 class FilesTest : public testing::Test {
+ public:
+  ~FilesTest() override { fs::remove_all(directory_); }
+
  protected:
   FilesTest() {
     std::string made = (fs::temp_directory_path() / "files-XXXXXX").string();
@@ -34,7 +37,6 @@ class FilesTest : public testing::Test {
     order_.set_largest_taken(1000);
     order_.set_most_bytes(1 << 20);
   }
-  ~FilesTest() override { fs::remove_all(directory_); }
 
   std::string at(const std::string& path) const { return directory_ + "/" + path; }
   std::string text_of(const std::string& path) const {

@@ -20,19 +20,21 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 class SpoolTest : public testing::Test {
- protected:
-  SpoolTest() {
-    std::string made = (fs::temp_directory_path() / "spool-XXXXXX").string();
-    directory_ = ::mkdtemp(made.data());
-    order_.set_prefix("hab");
-    order_.set_most_bytes(1 << 20);
-  }
+ public:
   ~SpoolTest() override {
     // The carrier may write as long as it carries; a folder that fills again cannot be removed.
     socket_.reset();
     if (carrier_) carrier_->wait_until_written(std::chrono::steady_clock::now() + 2s);
     std::error_code left_to_the_carrier;
     fs::remove_all(directory_, left_to_the_carrier);
+  }
+
+ protected:
+  SpoolTest() {
+    std::string made = (fs::temp_directory_path() / "spool-XXXXXX").string();
+    directory_ = ::mkdtemp(made.data());
+    order_.set_prefix("hab");
+    order_.set_most_bytes(1 << 20);
   }
 
   std::string spool() const { return directory_ + "/spool"; }

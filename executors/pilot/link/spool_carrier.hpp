@@ -68,6 +68,8 @@ class SpoolBox {
 /// The folders of one connection, below the site's spool.
 struct SpoolConnection {
   explicit SpoolConnection(const std::string& at);
+  SpoolConnection(const std::string& spool, const std::string& name)
+      : SpoolConnection(spool + "/" + name) {}
 
   std::string folder;
   SpoolBox up;    ///< from the pilot

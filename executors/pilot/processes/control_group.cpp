@@ -111,14 +111,16 @@ bool empty_and_remove(const std::string& path) {
 }
 
 void remove_left_over(const std::string& parent) {
+  const std::string below = parent + "/";
   for (const std::string& name : folders_in(parent)) {
     if (!name.starts_with(kPrefix)) continue;
-    const std::string path = parent + "/" + name;
+    const std::string path = below + name;
     const Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
     struct stat info {};
     if (::fstat(lock.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
-    for (const std::string& slot : folders_in(path)) empty_and_remove(path + "/" + slot);
+    const std::string within = path + "/";
+    for (const std::string& slot : folders_in(path)) empty_and_remove(within + slot);
     empty_and_remove(path);
   }
 }

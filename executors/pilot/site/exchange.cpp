@@ -247,7 +247,7 @@ std::map<std::string, std::uint64_t> put_pieces(const std::string& spool,
   for (const wire::SpoolPiece& piece : order.pieces()) {
     const std::string& name = piece.connection();
     if (!is_connection(name, order.prefix()) || failed.contains(name)) continue;
-    const SpoolConnection connection(spool + "/" + name);
+    const SpoolConnection connection(spool, name);
     const auto written = connection.down.put(piece.number(), piece.data());
     if (written) {
       put[name] = piece.number();
@@ -266,7 +266,7 @@ void take_along(const std::string& spool, const std::vector<std::string>& names,
                 wire::SpoolReport& report) {
   std::map<std::string, std::vector<std::uint64_t>> left;
   for (const std::string& name : names) {
-    const SpoolBox up = SpoolConnection(spool + "/" + name).up;
+    const SpoolBox up = SpoolConnection(spool, name).up;
     const auto at = taken.find(name);
     for (const std::uint64_t number : up.numbers().value_or(std::vector<std::uint64_t>{})) {
       if (at != taken.end() && number <= at->second) {
@@ -284,8 +284,8 @@ void take_along(const std::string& spool, const std::vector<std::string>& names,
       if (turn >= numbers.size() || bytes >= most_bytes) continue;
       // What comes behind one that cannot be read yet is of no use.
       if (turn > 0 && numbers[turn] != numbers[turn - 1] + 1) continue;
-      auto said = stuck.contains(name) ? std::nullopt
-                                       : SpoolConnection(spool + "/" + name).up.take(numbers[turn]);
+      auto said =
+          stuck.contains(name) ? std::nullopt : SpoolConnection(spool, name).up.take(numbers[turn]);
       if (!said) {
         stuck.insert(name);
         continue;
@@ -308,13 +308,13 @@ Result<wire::SpoolReport> exchange(const std::string& spool, const wire::SpoolOr
   wire::SpoolReport report;
   const auto put = put_pieces(spool, order, report);
   for (const std::string& name : order.closed()) {
-    if (is_connection(name, order.prefix())) SpoolConnection(spool + "/" + name).close();
+    if (is_connection(name, order.prefix())) SpoolConnection(spool, name).close();
   }
   const auto names = connections_in(spool, order.prefix());
   if (!names) return names.error();
   std::vector<std::string> open;
   for (const std::string& name : *names) {
-    const SpoolConnection connection(spool + "/" + name);
+    const SpoolConnection connection(spool, name);
     if (connection.is_closed()) {
       if (connection.was_closed_long_ago()) connection.remove_all();
       continue;
