@@ -74,10 +74,13 @@ def runs(python):
 
 
 def files_of(row, folder):
+    # A log may be called as its row begins, and so may another row.
+    others = tuple(f"logs/{other}" for other in ROWS if other != row and other.startswith(row))
     return {
         path: facts
         for path, facts in tree(folder).items()
-        if re.match(rf"(out|logs|work)/{row}([ .-]|$)", path) or path.startswith(f"logs/{row}")
+        if re.match(rf"(out|logs|work)/{row}([ .-]|$)", path)
+        or (path.startswith(f"logs/{row}") and not path.startswith(others or "\0"))
     }
 
 
