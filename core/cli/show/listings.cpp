@@ -353,6 +353,7 @@ std::string waits_text(const json::object& waits, std::time_t now,
 }
 
 std::string waits_score_text(const json::object& waits, std::optional<std::size_t> room) {
+  using Side = Table::Side;
   Table table({{"SITE"},
                {"SHAPE"},
                {"BY"},
