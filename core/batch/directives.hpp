@@ -48,6 +48,7 @@ struct Terms {
   std::string joined;              ///< qsub -j: oe, eo or n
   std::string signal;              ///< NAME or number, for the script alone; empty: none
   std::uint64_t signal_before{0};  ///< seconds before its time is over
+  bool appends{false};             ///< files of its streams are to keep what they have
   bool any() const { return !held.empty() || !left_out.empty(); }
 };
 

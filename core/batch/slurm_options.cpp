@@ -259,7 +259,7 @@ void SlurmOptions::read_one(const Words& words, std::size_t& at, const std::stri
 
 void SlurmOptions::take(const Directive& directive, const Said& said) {
   if (directive.fate == Refused) refuse(said.text, directive.what);
-  if (directive.fate == LeftOut) {
+  if (directive.fate == LeftOut || is_left_out(directive.name, said.value)) {
     terms_.left_out.push_back(said.text);
     return;
   }

@@ -4,10 +4,17 @@
 #include "batch/directives.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::batch {
+
+/// Programs that call sbatch cannot leave an option out: signals for steps, and that files are to be
+/// appended to, are left out there, and refused elsewhere.
+enum class SlurmCaller : std::uint8_t { Submit, Sbatch };
 
 /// Reads options as sbatch(1) does, one list of words after the other: a later one of the same name
 /// holds.  Throws std::invalid_argument with one sentence, which begins with `where`, for what is
@@ -15,7 +22,8 @@ namespace hpcbatch::batch {
 class SlurmOptions {
  public:
   /// `mark` stands before an option in what is told, such as "#SBATCH ".
-  explicit SlurmOptions(std::string mark) : mark_(std::move(mark)) {}
+  explicit SlurmOptions(std::string mark, SlurmCaller caller = SlurmCaller::Submit)
+      : mark_(std::move(mark)), caller_(caller) {}
 
   void read(const std::vector<std::string>& words, const std::string& where);
   /// What depends on several of them is known only now.
@@ -34,6 +42,7 @@ class SlurmOptions {
   const Directive& named(const std::string& name, const std::string& word) const;
   const Directive& lettered(char letter, const std::string& word) const;
   void take(const Directive& directive, const Said& said);
+  bool is_left_out(std::string_view name, std::string_view value);
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;
   static Reader reader_of(std::string_view name);
 
@@ -63,10 +72,19 @@ class SlurmOptions {
   std::optional<Words> disk(const Said& said);
 
   std::string mark_, where_;
+  SlurmCaller caller_;
   Terms terms_;
   std::uint32_t cpus_per_task_{0}, cpus_per_gpu_{0};
   std::uint64_t memory_per_gpu_{0};
 };
+
+inline bool SlurmOptions::is_left_out(std::string_view name, std::string_view value) {
+  if (caller_ == SlurmCaller::Submit) return false;
+  if (name == "open-mode") return terms_.appends = value.starts_with('a');
+  const bool is_for_steps = name == "signal" && value.find("B:") == std::string_view::npos;
+  if (is_for_steps) terms_.signal.clear();
+  return is_for_steps;
+}
 
 /// Of `afterok:2000000012:2000000013,afterany:2000000014`: options of submit.  Throws
 /// std::invalid_argument, which says what cannot be waited for.

@@ -14,6 +14,9 @@ int scontrol(const Call& call, const Session& session);
 int sinfo(const Call& call, const Session& session);
 int srun(const Call& call, const Session& session);
 
+/// An option of sbatch and its value as one word: `--mem=4G`.
+std::string sbatch_word(const std::string& name, const std::string& value);
+
 /// `2026-...`: which names of jobs are ours, and those of the cluster, as texts.
 struct NamedJobs {
   std::vector<JobName> ours;

@@ -1,4 +1,5 @@
 // sbatch: a script, or what --wrap says, becomes a task or an array that is numbered as jobs are.
+#include "batch/directives.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/script_command.hpp"
@@ -18,14 +19,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 namespace hpcbatch::slurm_commands {
 namespace {
 
 namespace json = boost::json;
-
-using OptionLines = std::vector<std::pair<std::string, std::string>>;
 
 /// What sbatch takes from its environment (sbatch(1), INPUT ENVIRONMENT VARIABLES).
 constexpr std::array<std::pair<const char*, const char*>, 32> kVariables{
@@ -70,45 +70,6 @@ bool is_of_command(std::string_view name) {
   return std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
 }
 
-/// As a word of a line `#SBATCH`: each quotation mark in marks of the other kind.
-std::string quoted_for_line(const std::string& text) {
-  std::string quoted = "'";
-  for (const char letter : text) {
-    if (letter == '\'')
-      quoted += "'\"'\"'";
-    else
-      quoted += letter;
-  }
-  return quoted + "'";
-}
-
-std::string lines_of(const OptionLines& options) {
-  std::string text;
-  for (const auto& [name, value] : options) {
-    if (value.find('\n') != std::string::npos)
-      throw CommandFailed("sbatch: error: --" + name + " may have no line end in its value");
-    text += "#SBATCH --" + name + (value.empty() ? "" : "=" + quoted_for_line(value)) + "\n";
-  }
-  return text;
-}
-
-/// Lines that hold where nothing else is said stand first, those that hold in any case last.
-std::string with_lines(const std::string& text, const OptionLines& first, const OptionLines& last) {
-  const std::size_t behind_mark = std::min(text.find('\n'), text.size() - 1) + 1;
-  std::size_t head = behind_mark;
-  while (head < text.size()) {
-    const std::size_t end = std::min(text.find('\n', head), text.size());
-    const std::size_t letter = text.find_first_not_of(" \t\r", head);
-    if (letter < end && text[letter] != '#') break;
-    head = std::min(end + 1, text.size());
-  }
-  std::string whole = text.substr(0, behind_mark);
-  if (!whole.ends_with('\n')) whole += '\n';
-  whole += lines_of(first) + text.substr(behind_mark, head - behind_mark);
-  if (!whole.ends_with('\n')) whole += '\n';
-  return whole + lines_of(last) + text.substr(head);
-}
-
 struct Batch {
   std::string text;
   std::string name;  ///< of the job where nothing else is said
@@ -150,51 +111,6 @@ Batch batch_of(const Parsed& parsed, const std::string& directory, const Interru
   return batch;
 }
 
-/// A signal for the steps of a job: they get TERM at its end and nothing before.
-bool is_for_steps(std::string_view name, std::string_view value) {
-  return name == "signal" && !value.starts_with("B:") && !value.starts_with("R");
-}
-
-bool is_append(std::string_view name, std::string_view value) {
-  return name == "open-mode" && value.starts_with('a');
-}
-
-/// A script whose lines of these two are comments, because sbatch minds them itself.
-struct Minded {
-  std::string text;
-  bool appends{false};
-};
-
-Minded mind(const std::string& text) {
-  constexpr std::string_view kMark = "#SBATCH";
-  Minded minded;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end;
-    const std::size_t dashes = line.starts_with(kMark) ? line.find("--") : std::string_view::npos;
-    const std::string_view option =
-        dashes == std::string_view::npos ? std::string_view{} : line.substr(dashes + 2);
-    const std::size_t equals = std::min(option.find_first_of("= "), option.size());
-    const std::string_view name = option.substr(0, equals);
-    const std::string_view value = option.substr(std::min(equals + 1, option.size()));
-    minded.appends = minded.appends || is_append(name, value);
-    if (is_append(name, value) || is_for_steps(name, value)) minded.text += '#';
-    minded.text += line;
-  }
-  return minded;
-}
-
-/// Nothing is there that could be added to where each job has a file of its own.
-void check_append(const WorkOptions& work) {
-  for (const std::string& file : {work.one("stdout"), work.one("stderr")}) {
-    if (!file.empty() && file != "none" && file.find("number") == std::string::npos)
-      throw CommandFailed(
-          "sbatch: error: --open-mode=append: a task's files begin anew; put %j "
-          "into --output, or let the script write: exec >> FILE");
-  }
-}
-
 /// A line's words are those of the command line, too.
 [[noreturn]] void complain_as_sbatch(std::string text) {
   constexpr std::string_view kMark = "#SBATCH ";
@@ -206,27 +122,21 @@ void check_append(const WorkOptions& work) {
 /// What the command line, the environment and the script say together.
 SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& batch,
                          const Surroundings& around) {
-  OptionLines said;
+  WordsOfSbatch beside{{sbatch_word("job-name", batch.name)}, {}};
   for (const auto& [name, option] : kVariables) {
-    if (const std::string value = variable(call, name); !value.empty())
-      said.emplace_back(option, value);
+    const std::string value = variable(call, name);
+    if (!value.empty() && !is_of_command(option)) beside.last.push_back(sbatch_word(option, value));
   }
-  for (const auto& [name, value] : parsed.options) said.emplace_back(name, value);
-  Minded script = mind(batch.text);
-  std::erase_if(said, [&](const auto& one) {
-    const auto& [name, value] = one;
-    script.appends = script.appends || is_append(name, value);
-    return is_of_command(name) || is_append(name, value) || is_for_steps(name, value);
-  });
+  for (const auto& [name, value] : parsed.options) {
+    if (!is_of_command(name)) beside.last.push_back(sbatch_word(name, value));
+  }
   SubmitCommand asked;
   asked.script = batch.file;
   asked.as_sbatch = true;
   asked.words = {"submit"};
   asked.work.command = batch.arguments;
   try {
-    SubmitCommand command = with_text_of_script(
-        asked, with_lines(script.text, {{"job-name", batch.name}}, said), around);
-    if (script.appends) check_append(command.work);
+    SubmitCommand command = with_text_of_script(asked, batch.text, around, beside);
     // As squeue and sinfo call where those are that name none.
     if (const auto tags = command.work.said.find("tags"); tags != command.work.said.end()) {
       std::erase(tags->second, "partition=" + Viewed{}.default_partition);
@@ -281,6 +191,17 @@ int wait_for(EngineJobs& engine, const std::string& id) {
 }
 
 }  // namespace
+
+std::string sbatch_word(const std::string& name, const std::string& value) {
+  const std::span<const batch::Directive> known = batch::slurm_directives();
+  const auto directive = std::find_if(
+      known.begin(), known.end(), [&](const batch::Directive& one) { return one.name == name; });
+  const bool needs_value =
+      directive != known.end() && directive->argument == batch::Argument::Needed;
+  std::string word = "--" + name;
+  if (needs_value || !value.empty()) word.append("=").append(value);
+  return word;
+}
 
 int sbatch(const Call& call, const Session& session) {
   const Parsed parsed = parse_options(sbatch_options(), call.words);

@@ -84,6 +84,36 @@ TEST(ScriptTest, AScriptIsSlurmsWhereThatIsSaid) {
   EXPECT_TRUE(is_batch_command(read.command));
 }
 
+TEST(ScriptTest, WordsOfSbatchHoldBesideItsLinesAndItsTextStays) {
+  const std::string text =
+      "#!/usr/bin/env node\n#SBATCH -J of-line --signal=USR1@60 --time=10 --mem=4G\n"
+      "#SBATCH --signal=\"USR1@120\" -p short\n"
+      "require('fs').writeFileSync('x', `\n#SBATCH --signal=USR2@5\n`);\n";
+  const Script read =
+      read_script(text, "/w/job.js", {}, BatchSystem::Slurm,
+                  {{"--job-name=of-file", "--nice"}, {"--partition=it's \"long\"", "--time=20"}});
+  EXPECT_THAT(read.options,
+              ElementsAre("--name", "of-file", "--priority=-100", "--name", "of-line", "--time",
+                          "600s", "--mem", "4G", "--partition", "short", "--partition",
+                          "it's \"long\"", "--time", "1200s", "--env", HasSubstr("HPCBATCH_RUN="),
+                          "--env", "HPCBATCH_SCRIPT=" + text));
+  EXPECT_THAT(read.terms.left_out, ElementsAre("--signal=USR1@60", "--signal=USR1@120"));
+}
+
+TEST(ScriptTest, SignalsForStepsAndAppendingAreSbatchsAlone) {
+  const std::string text = "#!/bin/sh\n#SBATCH --signal=B:USR2@60 --open-mode append\n:\n";
+  EXPECT_THAT(refused_script(text), HasSubstr("append"));
+  const Script sbatchs = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm);
+  EXPECT_EQ(sbatchs.terms.signal, "USR2");
+  EXPECT_TRUE(sbatchs.terms.appends);
+  const Script later = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm,
+                                   {{}, {"--open-mode=truncate", "--signal=USR1"}});
+  EXPECT_EQ(later.terms.signal, "") << "the last one holds";
+  EXPECT_FALSE(later.terms.appends);
+  EXPECT_THAT(refused_script("#!/bin/sh\n#SBATCH --signal=USR1@60\n:\n"),
+              HasSubstr("without B: it goes to steps"));
+}
+
 TEST(ScriptTest, WhatItsCommandSetsIsKnown) {
   for (const char* name :
        {"SLURM_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURMD_NODENAME", "SLURM_TMPDIR"})

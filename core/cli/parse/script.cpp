@@ -66,7 +66,8 @@ struct BatchLine {
 
 class Reader {
  public:
-  Reader(const std::string& file, BatchSystem of) : system(of), file_(file) {}
+  Reader(const std::string& file, BatchSystem of, const WordsOfSbatch& beside)
+      : system(of), file_(file), beside_(beside) {}
   void line(std::string_view text, std::size_t number) {
     where_ = file_ + ":" + std::to_string(number) + ": ";
     if (const std::string_view words = trimmed(text); !words.empty() && words.front() != '#')
@@ -75,13 +76,16 @@ class Reader {
     if (in_head_) read_ours(text);
   }
   void end() {
+    const bool is_sbatchs = system == BatchSystem::Slurm;
     if (!slurm_.empty() || system == BatchSystem::Slurm) {
       system = BatchSystem::Slurm;
-      terms = read<batch::SlurmOptions>("#SBATCH ", slurm_);
+      terms = read_slurm(is_sbatchs);
       if (!pbs_.empty()) terms.left_out.emplace_back("the lines #PBS");
     } else if (!pbs_.empty()) {
       system = BatchSystem::Pbs;
-      terms = read<batch::PbsOptions>("#PBS ", pbs_);
+      batch::PbsOptions reader("#PBS ");
+      for (const BatchLine& line : pbs_) reader.read(line.words, line.where);
+      terms = reader.finish();
     }
     options = terms.options;
     options.insert(options.end(), own_.begin(), own_.end());
@@ -103,14 +107,17 @@ class Reader {
     if (auto words = words_of("#SBATCH", true)) slurm_.push_back({std::move(*words), where_});
     if (auto words = words_of("#PBS", false)) pbs_.push_back({std::move(*words), where_});
   }
-  template <class Options>
-  static batch::Terms read(const char* mark, const std::vector<BatchLine>& lines) {
-    Options reader(mark);
-    for (const BatchLine& line : lines) reader.read(line.words, line.where);
+  batch::Terms read_slurm(bool is_sbatchs) const {
+    using batch::SlurmCaller;
+    batch::SlurmOptions reader("#SBATCH ", is_sbatchs ? SlurmCaller::Sbatch : SlurmCaller::Submit);
+    reader.read(beside_.first, "");
+    for (const BatchLine& line : slurm_) reader.read(line.words, line.where);
+    reader.read(beside_.last, "");
     return reader.finish();
   }
 
   const std::string& file_;
+  const WordsOfSbatch& beside_;
   std::string where_;
   bool in_head_{true};
   ScriptWords own_;
@@ -212,12 +219,12 @@ void run_as_it_is(Script& script, const std::string& text, const std::string& fi
 }  // namespace
 
 Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments,
-                   BatchSystem of) {
+                   BatchSystem of, const WordsOfSbatch& beside) {
   if (text.find("\r\n") != std::string::npos)
     throw std::invalid_argument(file +
                                 " has lines that end as on Windows (CR LF), which a shell "
                                 "takes for a part of them; dos2unix mends that");
-  Reader reader(file, of);
+  Reader reader(file, of, beside);
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());

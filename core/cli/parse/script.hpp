@@ -31,15 +31,22 @@ struct Script {
   bool names_slurm{false};
 };
 
+/// Options of sbatch that stand beside a script, as words: those that hold where no line of it says
+/// otherwise, and those that hold whatever its lines say.
+struct WordsOfSbatch {
+  std::vector<std::string> first{}, last{};
+};
+
 /// Lines `#HPCBATCH --cpus 4` hold as they stand, over lines `#SBATCH` and, where there are none of
 /// these, `#PBS`; all end at the first line that is neither a comment nor empty.  A script with lines
 /// for a batch system runs from a copy, as there.  Without them one of a shell is run as it is now,
 /// whatever becomes of the file; one of another interpreter from its file.  `file`: absolute, as the
 /// user wants it called.  Throws std::invalid_argument with one sentence where a line asks for what
 /// is not to be had, or is another batch system's.
-/// `of`: it is that system's, whether or not it has lines for it.
+/// `of`: it is that system's, whether or not it has lines for it; of SLURM's `beside` holds, too.
 Script read_script(const std::string& text, const std::string& file,
-                   const std::vector<std::string>& arguments, BatchSystem of = BatchSystem::None);
+                   const std::vector<std::string>& arguments, BatchSystem of = BatchSystem::None,
+                   const WordsOfSbatch& beside = {});
 
 /// What runs a script, less what read_script has put around it: `/bin/bash job.sh a b`; any other
 /// command as it is.

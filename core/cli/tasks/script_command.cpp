@@ -2,7 +2,6 @@
 
 #include "batch/file_pattern.hpp"
 #include "cli/parse/parse.hpp"
-#include "cli/parse/script.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "documents/task_keys.hpp"
@@ -225,6 +224,17 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
   if (is_at_home) work.said["directory"] = {variable_of(around, "HOME")};
 }
 
+/// Nothing is there that could be added to where each job has a file of its own.
+void refuse_append(const WorkOptions& work) {
+  for (const std::string& file : {work.one("stdout"), work.one("stderr")}) {
+    if (!file.empty() && file != "none" && file.find("number") == std::string::npos)
+      throw CommandError(
+          kExitUsage,
+          "--open-mode=append: a task's files begin anew; put %j into --output, or let the script "
+          "write: exec >> FILE");
+  }
+}
+
 /// Before what the user sets, which holds.
 void put_variables(WorkOptions& work, const Assignments& variables) {
   std::vector<std::string> all;
@@ -238,6 +248,7 @@ void put_variables(WorkOptions& work, const Assignments& variables) {
 void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
   put_files(submit, script, around);
+  if (script.terms.appends) refuse_append(work);
   work.said["numbered"] = {"true"};
   const Assignments variables = script.system == BatchSystem::Slurm
                                     ? slurm_variables(submit, script.terms, around)
@@ -357,13 +368,13 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
 }
 
 SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
-                                  const Surroundings& around) {
+                                  const Surroundings& around, const WordsOfSbatch& beside) {
   const std::string file =
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
   try {
     script = read_script(text, file, asked.work.command,
-                         asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None);
+                         asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None, beside);
   } catch (const std::invalid_argument& error) {
     throw CommandError(kExitUsage, error.what());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/parse/command.hpp"
+#include "cli/parse/script.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 
@@ -15,8 +16,9 @@ namespace hpcbatch {
 SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around,
                           const Interrupt& interrupt);
 
-/// The same of a text; `asked.script` is what its user calls it.  As sbatch it says nothing.
+/// The same of a text; `asked.script` is what its user calls it.  As sbatch it says nothing, and reads
+/// `beside` with the script's lines.
 SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
-                                  const Surroundings& around);
+                                  const Surroundings& around, const WordsOfSbatch& beside = {});
 
 }  // namespace hpcbatch
