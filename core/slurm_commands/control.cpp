@@ -245,9 +245,10 @@ namespace {
 std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& names, bool together) {
   std::vector<Job> found;
   for (const JobName& name : names) {
-    for (const Job& job : jobs_of(engine.lines_of(name), together)) {
-      if (is_named(job, name)) found.push_back(job);
-    }
+    std::vector<Job> jobs = jobs_of(engine.lines_of(name), together);
+    std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
+    cut_to(jobs, {name});
+    found.insert(found.end(), jobs.begin(), jobs.end());
   }
   return found;
 }

@@ -320,17 +320,45 @@ std::vector<std::string> split_job_names(std::string_view text) {
   return names;
 }
 
-bool is_named(const Job& job, const JobName& name) {
-  if (name.number != array_number_of(job))
-    return job.is_array && !job.is_many() && !name.indices && name.number == number_of(job);
-  if (!name.indices) return true;
-  if (!job.is_array) return false;
-  IndexSet wanted;
-  for (const IndexRange& range : name.indices->ranges()) {
-    const std::uint32_t more = job.from_zero ? 1 : 0;
-    wanted.add(IndexRange{range.first + more, range.last + more});
+namespace {
+
+/// The engine's indices that a name means of a job; nothing: all of them.
+std::optional<IndexSet> indices_meant(const Job& job, const JobName& name) {
+  IndexSet meant;
+  if (name.number != array_number_of(job)) {
+    // By the number that an element has of its own.
+    if (!job.is_array || !job.numbered || name.indices || name.number < array_number_of(job))
+      return meant;
+    if (const auto index = index_at(job.all, name.number - array_number_of(job))) meant.add(*index);
+    return meant;
   }
-  return !job.indices.intersection(wanted).empty();
+  if (!name.indices) return std::nullopt;
+  if (!job.is_array) return meant;
+  const std::uint32_t more = job.from_zero ? 1 : 0;
+  for (const IndexRange& range : name.indices->ranges())
+    meant.add(IndexRange{range.first + more, range.last + more});
+  return meant;
+}
+
+}  // namespace
+
+bool is_named(const Job& job, const JobName& name) {
+  const auto meant = indices_meant(job, name);
+  return !meant || !job.indices.intersection(*meant).empty();
+}
+
+void cut_to(std::vector<Job>& jobs, const std::vector<JobName>& names) {
+  for (Job& job : jobs) {
+    if (!job.is_many()) continue;
+    IndexSet meant;
+    bool whole = false;
+    for (const JobName& name : names) {
+      const auto some = indices_meant(job, name);
+      whole = whole || !some;
+      if (some) meant.add(*some);
+    }
+    if (!whole) job.indices = job.indices.intersection(meant);
+  }
 }
 
 std::vector<std::string> engine_ids(const Job& job) {

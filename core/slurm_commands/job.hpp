@@ -96,6 +96,8 @@ std::optional<JobName> parse_job_name(std::string_view text);
 /// Of a list; commas within brackets belong to an array.
 std::vector<std::string> split_job_names(std::string_view text);
 bool is_named(const Job& job, const JobName& name);
+/// Of those elements of an array that wait together only the named ones.
+void cut_to(std::vector<Job>& jobs, const std::vector<JobName>& names);
 /// The ids of the engine of what is named there, as `cancel` takes them: `12`, `12.3`.
 std::vector<std::string> engine_ids(const Job& job);
 

@@ -90,26 +90,6 @@ std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& name
   return found;
 }
 
-/// Of those elements of an array that wait together only the named ones.
-void cut_to(std::vector<Job>& jobs, const std::vector<JobName>& names) {
-  for (Job& job : jobs) {
-    if (!job.is_many()) continue;
-    IndexSet wanted;
-    bool whole = false;
-    for (const JobName& name : names) {
-      if (!is_named(job, name)) continue;
-      if (!name.indices) {
-        whole = true;
-        break;
-      }
-      const std::uint32_t more = job.from_zero ? 1 : 0;
-      for (const IndexRange& range : name.indices->ranges())
-        wanted.add(IndexRange{range.first + more, range.last + more});
-    }
-    if (!whole) job.indices = job.indices.intersection(wanted);
-  }
-}
-
 }  // namespace
 
 NamedJobs named_jobs(const std::vector<std::string>& words, const std::string& message) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
+
 namespace hpcbatch::slurm_commands {
 namespace {
 
@@ -115,6 +117,27 @@ TEST(SlurmJobs, WhichOnesANameMeans) {
   EXPECT_THAT(named("2000000012_8"), ElementsAre("2000000012_[5,7-9%2]"));
   EXPECT_THAT(named("2000000011"), ElementsAre("2000000011"));
   EXPECT_THAT(named("2000000011_1"), IsEmpty());
+}
+
+TEST(SlurmJobs, OfThoseThatWaitTogetherOnlyTheNamedOnesStay) {
+  const auto ids_meant = [](const std::vector<std::string>& names) {
+    std::vector<JobName> parsed;
+    for (const std::string& name : names) parsed.push_back(*parse_job_name(name));
+    std::vector<Job> jobs{jobs_in(kArray).at(3)};
+    std::erase_if(jobs, [&](const Job& job) {
+      return std::none_of(parsed.begin(), parsed.end(),
+                          [&](const JobName& name) { return is_named(job, name); });
+    });
+    cut_to(jobs, parsed);
+    return jobs.empty() ? std::vector<std::string>{} : engine_ids(jobs.front());
+  };
+  EXPECT_THAT(ids_meant({"2000000012_5"}), ElementsAre("12.6"));
+  EXPECT_THAT(ids_meant({"2000000012_[0-7]"}), ElementsAre("12.8", "12.6"));
+  EXPECT_THAT(ids_meant({"2000000017"}), ElementsAre("12.6")) << "the number of its own";
+  EXPECT_THAT(ids_meant({"2000000017", "2000000012_9"}), ElementsAre("12.10", "12.6"));
+  EXPECT_THAT(ids_meant({"2000000012", "2000000017"}), ElementsAre("12.8-10", "12.6"));
+  EXPECT_THAT(ids_meant({"2000000013"}), IsEmpty()) << "it runs";
+  EXPECT_THAT(ids_meant({"2000000022"}), IsEmpty()) << "behind the last one";
 }
 
 }  // namespace
