@@ -212,7 +212,7 @@ int sbatch(const Call& call, const Session& session) {
   EngineJobs engine(session);
   const json::object request =
       submission_of({std::move(task)}, around, client_name(), random_key());
-  if (parsed.has("test-only")) return try_only(engine, request);
+  if (parsed.has("test-only") || command.dry_run) return try_only(engine, request);
   engine.client();
   std::vector<std::string> ids;
   try {
@@ -231,7 +231,7 @@ int sbatch(const Call& call, const Session& session) {
   else if (!parsed.has("quiet"))
     std::printf("Submitted batch job %u\n", *number);
   std::fflush(stdout);
-  const bool waits = parsed.has("wait") || !variable(call, "SBATCH_WAIT").empty();
+  const bool waits = parsed.has("wait") || command.wait || !variable(call, "SBATCH_WAIT").empty();
   return waits ? wait_for(engine, ids.front()) : 0;
 }
 

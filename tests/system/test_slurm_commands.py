@@ -65,6 +65,9 @@ def test_scripts_and_their_options(commands):
     assert "must start with #! followed by" in commands.call("sbatch", plain).err
     assert "to start at" in commands.call("sbatch", "--test-only", file).err
     assert commands.call("sbatch", "--wait", "--wrap", "exit 7").code == 7
+    asks = commands.call("sbatch", stdin="#!/bin/sh\n#SBATCH --test-only\n:\n")
+    assert "to start at" in asks.err and not asks.out
+    assert commands.call("sbatch", stdin="#!/bin/sh\n#SBATCH --wait\nexit 6\n").code == 6
 
 
 def test_arrays_are_shown_as_slurm_shows_them(commands):
