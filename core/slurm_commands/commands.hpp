@@ -14,7 +14,7 @@ int scontrol(const Call& call, const Session& session);
 int sinfo(const Call& call, const Session& session);
 int srun(const Call& call, const Session& session);
 
-/// An option of sbatch and its value as one word: `--mem=4G`.
+/// An option of sbatch and its value, which a variable may say, as one word: `--mem=4G`; `--requeue`.
 std::string sbatch_word(const std::string& name, const std::string& value);
 
 /// `2026-...`: which names of jobs are ours, and those of the cluster, as texts.

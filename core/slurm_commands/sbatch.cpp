@@ -193,13 +193,17 @@ int wait_for(EngineJobs& engine, const std::string& id) {
 }  // namespace
 
 std::string sbatch_word(const std::string& name, const std::string& value) {
+  using batch::Argument;
   const std::span<const batch::Directive> known = batch::slurm_directives();
   const auto directive = std::find_if(
       known.begin(), known.end(), [&](const batch::Directive& one) { return one.name == name; });
-  const bool needs_value =
-      directive != known.end() && directive->argument == batch::Argument::Needed;
+  const Argument argument = directive == known.end() ? Argument::Optional : directive->argument;
+  // Variables of those that may stand alone have 1, or whatever else their user found clear.
+  const bool is_a_yes = value == "1" || value == "yes" || value == "true";
+  const bool stands_alone = argument == Argument::None || value.empty() ||
+                            (name == "exclusive" && (is_a_yes || value == "exclusive"));
   std::string word = "--" + name;
-  if (needs_value || !value.empty()) word.append("=").append(value);
+  if (argument == Argument::Needed || !stands_alone) word.append("=").append(value);
   return word;
 }
 

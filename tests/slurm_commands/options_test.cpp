@@ -63,6 +63,16 @@ TEST(SlurmCommandLine, MistakesAreToldAsByGetopt) {
               HasSubstr("srun: error: --multi-prog has nothing like it"));
 }
 
+TEST(SlurmCommandLine, WhatTakesNoValueGetsNoneFromAVariable) {
+  EXPECT_EQ(sbatch_word("requeue", "1"), "--requeue");
+  EXPECT_EQ(sbatch_word("no-requeue", "yes"), "--no-requeue");
+  EXPECT_EQ(sbatch_word("exclusive", "1"), "--exclusive");
+  EXPECT_EQ(sbatch_word("exclusive", "user"), "--exclusive=user");
+  EXPECT_EQ(sbatch_word("nice", ""), "--nice");
+  EXPECT_EQ(sbatch_word("comment", ""), "--comment=");
+  EXPECT_EQ(sbatch_word("job-name", "it's \"1\""), "--job-name=it's \"1\"");
+}
+
 TEST(SlurmTimes, DurationsAndMemory) {
   EXPECT_EQ(short_duration(5), "0:05");
   EXPECT_EQ(short_duration(3723), "1:02:03");
