@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -107,15 +109,33 @@ void bind(const Step& step, unsigned rank) {
   ::_exit(kCannotRun);
 }
 
-void redirect(const Step& step, const char* option, unsigned rank, int descriptor) {
+/// The file that a rank reads or writes; nothing: what srun has.
+std::optional<std::string> file_said(const Step& step, const char* option, unsigned rank) {
   const auto pattern = step.parsed.value(option);
-  if (!pattern || *pattern == "all" || *pattern == "none") return;
-  const std::string file = file_of_rank(*pattern, step, rank);
-  const bool appends = step.parsed.value("open-mode").value_or("") == "append";
-  const int flags =
-      descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | (appends ? O_APPEND : O_TRUNC);
-  const int opened = ::open(file.c_str(), flags | O_CLOEXEC, 0666);
-  if (opened < 0) fail_in_child("Could not open " + file);
+  if (!pattern || *pattern == "all" || *pattern == "none") return std::nullopt;
+  return file_of_rank(*pattern, step, rank);
+}
+
+/// Once, before any rank writes: several may have the same file.
+void empty_files(const Step& step) {
+  if (step.parsed.value("open-mode").value_or("").starts_with('a')) return;
+  std::set<std::string> files;
+  for (unsigned rank = 0; rank < step.tasks; ++rank) {
+    for (const char* option : {"output", "error"}) {
+      const auto file = file_said(step, option, rank);
+      // What is not there, or no file, is the rank's to complain of.
+      if (file && files.insert(*file).second && ::truncate(file->c_str(), 0) != 0) continue;
+    }
+  }
+}
+
+void redirect(const Step& step, const char* option, unsigned rank, int descriptor) {
+  const auto file = file_said(step, option, rank);
+  if (!file) return;
+  // Ranks that write to one file add to it.
+  const int flags = descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
+  const int opened = ::open(file->c_str(), flags | O_CLOEXEC, 0666);
+  if (opened < 0) fail_in_child("Could not open " + *file);
   ::dup2(opened, descriptor);
 }
 
@@ -258,6 +278,7 @@ int srun(const Call& call, const Session& session) {
     throw CommandFailed("srun: error: --mpi=" + *mpi +
                         ": hpcbatch starts no processes of one MPI program; use mpirun");
   session.interrupt.let_through();
+  empty_files(step);
   if (step.tasks == 1 && !step.label) become_program(step, 0);
   return run_side_by_side(step);
 }

@@ -1,0 +1,51 @@
+// Programs that Slurm's commands start: the steps of srun.
+#include "slurm_commands/commands.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace hpcbatch::slurm_commands {
+namespace {
+
+using testing::HasSubstr;
+
+class SlurmPrograms : public testing::Test {
+ protected:
+  SlurmPrograms() {
+    std::string pattern = testing::TempDir() + "slurm-programs-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~SlurmPrograms() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string text_of(const std::string& name) const {
+    std::ifstream stream(file(name));
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  int step(const std::vector<std::string>& words) const {
+    Interrupt interrupt;
+    return srun({"srun", words, {{"HPCBATCH_TASK_ID", "12"}}}, Session{Places{}, interrupt});
+  }
+  std::string folder_;
+};
+
+TEST_F(SlurmPrograms, RanksAddToAFileThatTheyShare) {
+  std::ofstream(file("out")) << "of before\n";
+  std::string all;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(step({"-n6", "-o", file("out"), "sh", "-c", "echo rank $SLURM_PROCID"}), 0);
+    all = text_of("out");
+  }
+  EXPECT_EQ(all.size(), 6 * std::string("rank 0\n").size()) << all;
+  for (const char* rank : {"0", "1", "2", "3", "4", "5"})
+    EXPECT_THAT(all, HasSubstr(std::string("rank ") + rank + "\n"));
+  EXPECT_EQ(step({"-n2", "--open-mode=append", "-o", file("out"), "echo", "more"}), 0);
+  EXPECT_EQ(text_of("out").size(), all.size() + 2 * std::string("more\n").size());
+  EXPECT_EQ(step({"-n2", "-o", file("no/out"), "true"}), 127);
+}
+
+}  // namespace
+}  // namespace hpcbatch::slurm_commands
