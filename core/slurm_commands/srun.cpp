@@ -93,10 +93,11 @@ std::vector<int> own_cpus() {
   return cpus;
 }
 
-/// Those of its rank, where there are enough for all.
+/// Those of its rank, where a step has all of the task's: of several steps at once nobody knows which
+/// cpus the others have.
 void bind(const Step& step, unsigned rank) {
   const std::vector<int> cpus = own_cpus();
-  if (step.cpus == 0 || cpus.size() < static_cast<std::size_t>(step.cpus) * step.tasks) return;
+  if (step.cpus == 0 || cpus.size() != static_cast<std::size_t>(step.cpus) * step.tasks) return;
   cpu_set_t mask;
   CPU_ZERO(&mask);
   for (unsigned i = 0; i < step.cpus; ++i) CPU_SET(cpus[rank * step.cpus + i], &mask);

@@ -47,5 +47,14 @@ TEST_F(SlurmPrograms, RanksAddToAFileThatTheyShare) {
   EXPECT_EQ(step({"-n2", "-o", file("no/out"), "true"}), 127);
 }
 
+TEST_F(SlurmPrograms, AStepIsBoundToCpusWhereItHasAllOfThem) {
+  ASSERT_EQ(step({"-l", "-n1", "-o", file("all"), "nproc"}), 0);
+  const std::string all = text_of("all").substr(0, text_of("all").find('\n'));
+  ASSERT_EQ(step({"-l", "-n1", "-c1", "-o", file("one"), "nproc"}), 0);
+  EXPECT_EQ(text_of("one"), all + "\n") << "others may run beside it";
+  ASSERT_EQ(step({"-n", all, "-c1", "-o", file("each"), "nproc"}), 0);
+  EXPECT_THAT(text_of("each"), testing::StartsWith("1\n"));
+}
+
 }  // namespace
 }  // namespace hpcbatch::slurm_commands
