@@ -24,7 +24,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kPage = 20'000;
+/// The most that there are in one answer: from one page to the next an element that starts, or ends,
+/// may change its place.
+constexpr std::size_t kPage = 100'000;
 /// Commands that call each other without an end are ended after so many.
 constexpr int kMostCalls = 8;
 constexpr const char* kCalls = "HPCBATCH_SLURM_CALLS";
@@ -137,6 +139,10 @@ json::array EngineJobs::paged(const std::string& question) {
     next = target;
     next.append("&before=").append(last);
   }
+}
+
+json::array EngineJobs::open_jobs() {
+  return paged("&open=1");
 }
 
 json::array EngineJobs::open_and_ended_since(double since) {

@@ -41,6 +41,7 @@ class EngineJobs {
   EngineJobs(const Session& session);
 
   /// Oldest first; throws CommandError where the engine cannot be reached.
+  boost::json::array open_jobs();
   boost::json::array open_and_ended_since(double since);
   /// Of one array, or single task, all that is known of it; empty where there is none.
   boost::json::array lines_of(std::uint64_t id);

@@ -48,6 +48,9 @@ struct Wanted {
   std::set<std::string, std::less<>> names, partitions, accounts, qos, nodes;
   bool nobody{false};  ///< other users have no jobs here
 
+  bool admits_ended() const {
+    return !states || std::any_of(states->begin(), states->end(), has_ended);
+  }
   bool admits(const Job& job, const Viewed& viewed) const {
     const auto has = [](const auto& set, const std::string& text) {
       return set.empty() || set.contains(text);
@@ -58,6 +61,12 @@ struct Wanted {
            has(nodes, job.node);
   }
 };
+
+/// All that may be wanted, whatever its name.
+std::vector<Job> find_wanted(EngineJobs& engine, const Wanted& wanted, double since) {
+  return jobs_of(wanted.admits_ended() ? engine.open_and_ended_since(since) : engine.open_jobs(),
+                 true);
+}
 
 std::set<std::string, std::less<>> set_of(std::vector<std::string> words) {
   return {words.begin(), words.end()};
@@ -157,7 +166,7 @@ std::vector<std::string> words_for_real(const Call& call, const NamedJobs& named
 }
 
 std::vector<Job> jobs_in_queue(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
-                               bool by_name, const Viewed& viewed) {
+                               bool by_name, const Wanted& wanted, const Viewed& viewed) {
   const bool together = !parsed.has("array");
   const double since = viewed.now - kShownAfterEnd;
   std::vector<Job> jobs;
@@ -170,7 +179,7 @@ std::vector<Job> jobs_in_queue(EngineJobs& engine, const Parsed& parsed, const N
       throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
     cut_to(jobs, named.ours);
   } else {
-    jobs = jobs_of(engine.open_and_ended_since(since), together);
+    jobs = find_wanted(engine, wanted, since);
     if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
     if (by_name) cut_to(jobs, named.ours);
   }
@@ -201,12 +210,12 @@ int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
                         "\nTry \"squeue --help\" for more information");
   const NamedJobs named = named_jobs(lists, "squeue: error: Invalid job id: ");
   const bool asks_ours = !by_name || !named.ours.empty() || named.real.empty();
-  std::vector<Job> jobs;
-  if (asks_ours)
-    jobs = jobs_in_queue(engine, parsed, named, by_name && !named.ours.empty(), viewed);
   Wanted wanted = wanted_by(parsed, call, viewed);
   // As squeue does it: what is named is shown in whatever state.
   if (by_name && !parsed.has("states")) wanted.states = std::nullopt;
+  std::vector<Job> jobs;
+  if (asks_ours)
+    jobs = jobs_in_queue(engine, parsed, named, by_name && !named.ours.empty(), wanted, viewed);
   std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
   sort_jobs(jobs,
             said(parsed, "sort", call, "SQUEUE_SORT").empty()
@@ -285,7 +294,7 @@ double midnight(double now) {
 }
 
 std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
-                                const Viewed& viewed) {
+                                const Wanted& wanted, const Viewed& viewed) {
   const double end = moment_said(parsed, "endtime", viewed.now, viewed.now);
   // Of jobs that are named sacct looks at all times.
   const bool by_name = parsed.has("jobs");
@@ -295,7 +304,7 @@ std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const 
   if (by_name && named.ours.size() <= kNamesOneByOne) {
     jobs = find_named(engine, named.ours, true);
   } else {
-    jobs = jobs_of(engine.open_and_ended_since(std::max(start, 1.0)), true);
+    jobs = find_wanted(engine, wanted, std::max(start, 1.0));
     if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
   }
   std::erase_if(jobs, [&](const Job& job) {
@@ -334,10 +343,10 @@ int sacct(const Call& call, const Session& session) {
   const Viewed viewed = viewed_by(call);
   const NamedJobs named = named_jobs(parsed.list("jobs"), "sacct: fatal: Bad job/step specified: ");
   EngineJobs engine(session);
+  const Wanted wanted = wanted_of_accounting(parsed, viewed);
   std::vector<Job> jobs;
   if (!parsed.has("jobs") || !named.ours.empty())
-    jobs = accounted_jobs(engine, parsed, named, viewed);
-  const Wanted wanted = wanted_of_accounting(parsed, viewed);
+    jobs = accounted_jobs(engine, parsed, named, wanted, viewed);
   std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
   if (parsed.has("json")) {
     print_text(json::serialize(accounting_json(jobs, viewed)) + "\n");
@@ -390,7 +399,7 @@ std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const 
       jobs.insert(jobs.end(), found.begin(), found.end());
     }
   } else {
-    jobs = jobs_of(engine.open_and_ended_since(viewed.now), true);
+    jobs = jobs_of(engine.open_jobs(), true);
   }
   std::erase_if(
       jobs, [&](const Job& job) { return has_ended(job.state) || !wanted.admits(job, viewed); });
