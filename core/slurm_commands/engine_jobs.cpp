@@ -74,6 +74,10 @@ std::vector<std::string> variables_for_real(const Call& call) {
   return lines;
 }
 
+std::string ended_since(double since) {
+  return "&open=1&ended_since=" + std::to_string(static_cast<std::int64_t>(since));
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
   all.reserve(texts.size() + 1);
@@ -146,16 +150,16 @@ json::array EngineJobs::open_jobs() {
 }
 
 json::array EngineJobs::open_and_ended_since(double since) {
-  return paged("&open=1&ended_since=" + std::to_string(static_cast<std::int64_t>(since)));
+  return paged(ended_since(since));
 }
 
-json::array EngineJobs::lines_of(std::uint64_t id) {
+std::optional<json::array> EngineJobs::lines_of(std::uint64_t id, std::optional<double> since) {
   const Answer answer = client().http().request("GET", "/v1/arrays/" + std::to_string(id), "",
                                                 EngineClient::kAnswerTime);
   constexpr int kNotThere = 404;
-  if (answer.outcome == Exchange::Answered && answer.status == kNotThere) return {};
+  if (answer.outcome == Exchange::Answered && answer.status == kNotThere) return std::nullopt;
   client().object_of(answer);
-  return paged("&array=" + std::to_string(id));
+  return paged("&array=" + std::to_string(id) + (since ? ended_since(*since) : ""));
 }
 
 std::optional<std::uint64_t> EngineJobs::array_holding(std::uint64_t id) {
@@ -170,13 +174,12 @@ std::optional<std::uint64_t> EngineJobs::array_holding(std::uint64_t id) {
   return first;
 }
 
-json::array EngineJobs::lines_of(const JobName& name) {
+json::array EngineJobs::lines_of(const JobName& name, std::optional<double> since) {
   const auto id = id_of_batch_number(name.number);
   if (!id) return {};
-  json::array lines = lines_of(id->value);
-  if (!lines.empty()) return lines;
+  if (auto lines = lines_of(id->value, since)) return std::move(*lines);
   const auto array = array_holding(id->value);
-  return array ? lines_of(*array) : json::array{};
+  return array ? lines_of(*array, since).value_or(json::array{}) : json::array{};
 }
 
 bool is_ours(const JobName& name) {

@@ -43,10 +43,11 @@ class EngineJobs {
   /// Oldest first; throws CommandError where the engine cannot be reached.
   boost::json::array open_jobs();
   boost::json::array open_and_ended_since(double since);
-  /// Of one array, or single task, all that is known of it; empty where there is none.
-  boost::json::array lines_of(std::uint64_t id);
+  /// Of one array, or single task, what is known of it; with `since` less what ended before.  Nothing
+  /// where there is none.
+  std::optional<boost::json::array> lines_of(std::uint64_t id, std::optional<double> since);
   /// The jobs that a name stands for, in lines as `jobs_of` reads them.
-  boost::json::array lines_of(const JobName& name);
+  boost::json::array lines_of(const JobName& name, std::optional<double> since = std::nullopt);
   EngineClient& client();
   const Session& session() const { return session_; }
 

@@ -86,12 +86,13 @@ bool is_named_by(const Job& job, const std::vector<JobName>& names) {
 /// Of many names all that may be meant are asked for at once.
 constexpr std::size_t kNamesOneByOne = 50;
 
-/// Those that are named, each once.
-std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& names, bool together) {
+/// Those that are named, each once; with `since` less what ended before.
+std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& names, bool together,
+                            std::optional<double> since) {
   std::vector<Job> found;
   std::set<std::pair<std::uint64_t, std::uint32_t>> seen;
   for (const JobName& name : names) {
-    for (const Job& job : jobs_of(engine.lines_of(name), together)) {
+    for (const Job& job : jobs_of(engine.lines_of(name, since), together)) {
       if (is_named(job, name) && seen.emplace(job.id, job.indices.ranges().back().first).second)
         found.push_back(job);
     }
@@ -171,7 +172,7 @@ std::vector<Job> jobs_in_queue(EngineJobs& engine, const Parsed& parsed, const N
   const double since = viewed.now - kShownAfterEnd;
   std::vector<Job> jobs;
   if (by_name && named.ours.size() <= kNamesOneByOne) {
-    jobs = find_named(engine, named.ours, together);
+    jobs = find_named(engine, named.ours, together, since);
     std::erase_if(jobs, [&](const Job& job) {
       return job.ended && *job.ended < since && has_ended(job.state);
     });
@@ -302,7 +303,7 @@ std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const 
       moment_said(parsed, "starttime", by_name ? 0 : midnight(viewed.now), viewed.now);
   std::vector<Job> jobs;
   if (by_name && named.ours.size() <= kNamesOneByOne) {
-    jobs = find_named(engine, named.ours, true);
+    jobs = find_named(engine, named.ours, true, std::nullopt);
   } else {
     jobs = find_wanted(engine, wanted, std::max(start, 1.0));
     if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
@@ -388,7 +389,9 @@ std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const 
   std::vector<Job> jobs;
   if (!named.ours.empty()) {
     for (const JobName& name : named.ours) {
-      std::vector<Job> found = find_named(engine, {name}, true);
+      std::vector<Job> found = find_named(engine, {name}, true, viewed.now);
+      // One that has ended is none that is missing.
+      if (found.empty()) found = find_named(engine, {name}, true, std::nullopt);
       cut_to(found, {name});
       if (found.empty()) {
         std::fprintf(stderr,

@@ -182,7 +182,8 @@ int wait_for(EngineJobs& engine, const std::string& id) {
   std::uint64_t number = 0;
   std::from_chars(id.data(), id.data() + id.size(), number);
   int highest = 0;
-  for (const Job& job : jobs_of(engine.lines_of(number), true)) {
+  for (const Job& job :
+       jobs_of(engine.lines_of(number, std::nullopt).value_or(json::array{}), true)) {
     int code = job.signal != 0 ? 128 + job.signal : job.exit_code;
     if (code == 0 && job.state != JobState::Completed) code = 1;
     highest = std::max(highest, code);

@@ -1,0 +1,83 @@
+// What Slurm's commands ask the engine for.
+#include "fake_engine.hpp"
+#include "slurm_commands/commands.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+namespace hpcbatch::slurm_commands {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class SlurmQuestions : public testing::Test {
+ protected:
+  SlurmQuestions() {
+    std::string pattern = testing::TempDir() + "slurm-asks-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~SlurmQuestions() override { std::filesystem::remove_all(folder_); }
+
+  /// Of an engine with the array 12; what was asked of tasks.
+  std::vector<std::string> asked_by(int (*command)(const Call&, const Session&),
+                                    const std::vector<std::string>& words) {
+    const std::string socket = folder_ + "/socket";
+    std::filesystem::remove(socket);
+    std::vector<std::string> targets;
+    test::FakeEngine engine(
+        socket, [](const test::FakeRequest& request, test::FakeConnection& connection) {
+          const std::string_view target = request.target;
+          const bool is_none = target.starts_with("/v1/arrays/") && target != "/v1/arrays/12";
+          if (target.starts_with("/v1/tasks?"))
+            connection.answer(200, R"({"tasks": [{"id": "12.1-9", "state": "waiting"}]})");
+          else
+            connection.answer(is_none ? 404 : 200, R"({"id": "12", "total": 9, "arrays": []})");
+        });
+    Interrupt interrupt;
+    command({"command", words, {}}, Session{Places{.home = folder_, .socket = socket}, interrupt});
+    posted_ = "";
+    for (const test::FakeRequest& request : engine.requests()) {
+      if (request.target.starts_with("/v1/tasks?")) targets.push_back(request.target);
+      if (request.method == "POST") posted_ = request.target + " " + request.body;
+    }
+    return targets;
+  }
+  std::string folder_, posted_;
+};
+
+TEST_F(SlurmQuestions, WhatHasEndedIsAskedForWhereItIsShown) {
+  const auto open_alone = AllOf(HasSubstr("&open=1"), Not(HasSubstr("ended_since")));
+  EXPECT_THAT(asked_by(squeue, {"-h"}), ElementsAre(open_alone));
+  EXPECT_THAT(asked_by(squeue, {"-h", "-t", "PD,R"}), ElementsAre(open_alone));
+  EXPECT_THAT(asked_by(squeue, {"-h", "-t", "all"}), ElementsAre(HasSubstr("&ended_since=")));
+  EXPECT_THAT(asked_by(squeue, {"-h", "-t", "F"}), ElementsAre(HasSubstr("&ended_since=")));
+  EXPECT_THAT(asked_by(sacct, {"-n"}), ElementsAre(HasSubstr("&ended_since=")));
+  EXPECT_THAT(asked_by(scancel, {"--me"}), ElementsAre(open_alone));
+}
+
+TEST_F(SlurmQuestions, AnArraysHistoryIsForThoseThatTellIt) {
+  const auto recent = AllOf(HasSubstr("&array=12&open=1&ended_since="));
+  EXPECT_THAT(asked_by(squeue, {"-h", "-j", "2000000012"}), ElementsAre(recent));
+  EXPECT_THAT(asked_by(scancel, {"2000000012"}), ElementsAre(recent));
+  const auto whole = AllOf(HasSubstr("&array=12"), Not(HasSubstr("&open=1")));
+  EXPECT_THAT(asked_by(sacct, {"-n", "-j", "2000000012"}), ElementsAre(whole));
+  EXPECT_THAT(asked_by(scontrol, {"show", "job", "2000000012"}), ElementsAre(whole));
+  EXPECT_THAT(asked_by(scancel, {"2000000077"}), IsEmpty()) << "there is none";
+}
+
+TEST_F(SlurmQuestions, OnlyTheNamedElementsAreHeld) {
+  asked_by(scontrol, {"hold", "2000000012_5"});
+  EXPECT_EQ(posted_, R"(/v1/tasks/hold {"ids":["12.5"]})");
+  asked_by(scancel, {"2000000012_[2-3]"});
+  EXPECT_EQ(posted_, R"(/v1/tasks/cancel {"ids":["12.2-3"]})");
+}
+
+}  // namespace
+}  // namespace hpcbatch::slurm_commands
