@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 
 namespace hpcbatch::slurm_commands {
 namespace {
@@ -210,6 +211,34 @@ std::string letters_of(const std::string& format) {
   return letters;
 }
 
+/// Whether nodes that are idle, as all of ours are told to be, are among those states.
+bool admits_idle(const std::vector<std::string>& states) {
+  static const std::set<std::string, std::less<>> kStates{
+      "alloc",    "allocated", "blocked",      "comp",          "completing",  "down",
+      "drain",    "drained",   "drng",         "draining",      "fail",        "failing",
+      "failg",    "future",    "futr",         "idle",          "inval",       "maint",
+      "mix",      "mixed",     "npc",          "perfctrs",      "planned",     "plnd",
+      "pow_dn",   "pow_up",    "powered_down", "powering_down", "powering_up", "power_down",
+      "power_up", "reboot",    "reserved",     "resv",          "no_respond",  "unk",
+      "unknown",  "error",     "all"};
+  bool admits = states.empty();
+  for (std::string state : states) {
+    for (char& letter : state)
+      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (!kStates.contains(state))
+      throw CommandFailed(std::string("sinfo: error: Bad state string: ").append(state));
+    admits = admits || state == "idle" || state == "all";
+  }
+  return admits;
+}
+
+std::set<std::string> nodes_said(const Parsed& parsed) {
+  std::set<std::string> nodes;
+  const std::string list = parsed.value("nodes").value_or("");
+  for (const std::string& host : expand_hosts(list)) nodes.insert(host);
+  return nodes;
+}
+
 }  // namespace
 
 int sinfo(const Call& call, const Session& session) {
@@ -218,7 +247,10 @@ int sinfo(const Call& call, const Session& session) {
   EngineJobs engine(session);
   std::vector<Place> places = places_of(engine, viewed);
   const std::vector<std::string> wanted = parsed.list("partition");
+  const std::set<std::string> nodes = nodes_said(parsed);
+  const bool any = admits_idle(parsed.list("states"));
   std::erase_if(places, [&](const Place& place) {
+    if (!any || (!nodes.empty() && !nodes.contains(place.name))) return true;
     return !wanted.empty() && std::find(wanted.begin(), wanted.end(), place.name) == wanted.end();
   });
   std::string format = "%9P %.5a %.10l %.6D %.6t %N";

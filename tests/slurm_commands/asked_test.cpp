@@ -1,9 +1,11 @@
 // What Slurm's commands ask the engine for.
 #include "fake_engine.hpp"
 #include "slurm_commands/commands.hpp"
+#include "slurm_commands/options.hpp"
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -70,6 +72,22 @@ TEST_F(SlurmQuestions, AnArraysHistoryIsForThoseThatTellIt) {
   EXPECT_THAT(asked_by(sacct, {"-n", "-j", "2000000012"}), ElementsAre(whole));
   EXPECT_THAT(asked_by(scontrol, {"show", "job", "2000000012"}), ElementsAre(whole));
   EXPECT_THAT(asked_by(scancel, {"2000000077"}), IsEmpty()) << "there is none";
+}
+
+TEST_F(SlurmQuestions, NodesAreToldByTheirStatesAndNames) {
+  const auto told = [&](const std::vector<std::string>& words) {
+    testing::internal::CaptureStdout();
+    asked_by(sinfo, words);
+    std::fflush(stdout);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string all = told({"-h", "-o", "%P %t"});
+  EXPECT_EQ(all, "hpcbatch* idle\n");
+  EXPECT_EQ(told({"-h", "-o", "%P %t", "-t", "IDLE,mix"}), all);
+  EXPECT_EQ(told({"-h", "-o", "%P %t", "-t", "down,drain"}), "");
+  EXPECT_EQ(told({"-h", "-o", "%P %t", "-n", "hpcbatch,n[1-2]"}), all);
+  EXPECT_EQ(told({"-h", "-o", "%P %t", "-n", "n[1-2]"}), "");
+  EXPECT_THROW(asked_by(sinfo, {"-t", "tired"}), CommandFailed);
 }
 
 TEST_F(SlurmQuestions, OnlyTheNamedElementsAreHeld) {
