@@ -27,8 +27,10 @@ namespace json = boost::json;
 /// The most that there are in one answer: from one page to the next an element that starts, or ends,
 /// may change its place.
 constexpr std::size_t kPage = 100'000;
-/// Commands that call each other without an end are ended after so many.
+/// Commands that call each other without an end are ended after so many within a minute: how often it
+/// was, and since when, goes along as COUNT:SECONDS, into jobs of the cluster, too.
 constexpr int kMostCalls = 8;
+constexpr std::int64_t kCallsCount = 60;
 constexpr const char* kCalls = "HPCBATCH_SLURM_CALLS";
 constexpr int kNotFound = 127;
 
@@ -58,8 +60,16 @@ bool is_of_ours(const std::string& file) {
 
 std::vector<std::string> variables_for_real(const Call& call) {
   int calls = 0;
+  std::int64_t since = 0;
   const std::string before = variable(call, kCalls);
-  std::from_chars(before.data(), before.data() + before.size(), calls);
+  const char* const end = before.data() + before.size();
+  const char* const colon = std::from_chars(before.data(), end, calls).ptr;
+  if (colon != end) std::from_chars(colon + 1, end, since);
+  const auto now = static_cast<std::int64_t>(now_in_seconds());
+  if (since > now || now - since > kCallsCount) {
+    calls = 0;
+    since = now;
+  }
   if (calls >= kMostCalls)
     throw CommandFailed(call.command + ": error: it and " + real_command(call) +
                             " call each other; call the one that is meant by its whole path",
@@ -70,7 +80,8 @@ std::vector<std::string> variables_for_real(const Call& call) {
     lines.push_back(name);
     lines.back().append("=").append(value);
   }
-  lines.push_back(std::string(kCalls) + "=" + std::to_string(calls + 1));
+  lines.push_back(std::string(kCalls) + "=" + std::to_string(calls + 1) + ":" +
+                  std::to_string(since));
   return lines;
 }
 

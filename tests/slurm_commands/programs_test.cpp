@@ -1,4 +1,4 @@
-// Programs that Slurm's commands start: the steps of srun.
+// Programs that Slurm's commands start: the steps of srun, and the real commands.
 #include "slurm_commands/commands.hpp"
 
 #include <gmock/gmock.h>
@@ -54,6 +54,23 @@ TEST_F(SlurmPrograms, AStepIsBoundToCpusWhereItHasAllOfThem) {
   EXPECT_EQ(text_of("one"), all + "\n") << "others may run beside it";
   ASSERT_EQ(step({"-n", all, "-c1", "-o", file("each"), "nproc"}), 0);
   EXPECT_THAT(text_of("each"), testing::StartsWith("1\n"));
+}
+
+TEST_F(SlurmPrograms, CommandsThatCallEachOtherAreEndedUnlessItWasLongAgo) {
+  const std::string real = file("squeue");
+  std::ofstream(real) << "#!/bin/sh\necho \"$HPCBATCH_SLURM_CALLS\" > " << file("calls") << "\n";
+  std::filesystem::permissions(real, std::filesystem::perms::owner_all);
+  const auto now = std::to_string(static_cast<long>(now_in_seconds()));
+  const auto run = [&](const std::string& calls) {
+    const Call call{"squeue", {}, {{"PATH", folder_}, {"HPCBATCH_SLURM_CALLS", calls}}};
+    return run_real(call, {}).value_or(-1);
+  };
+  EXPECT_EQ(run("8:" + now), 127);
+  EXPECT_EQ(run("7:" + now), 0);
+  EXPECT_EQ(text_of("calls"), "8:" + now + "\n") << "since the first of them";
+  EXPECT_EQ(run("8:" + std::to_string(std::stol(now) - 100)), 0);
+  EXPECT_THAT(text_of("calls"), testing::StartsWith("1:"));
+  EXPECT_EQ(run("8"), 0);
 }
 
 }  // namespace
