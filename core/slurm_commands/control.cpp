@@ -273,11 +273,13 @@ namespace {
   throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
 }
 
-/// Jobs that are named; those of the cluster stay with the real command.
-std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& names, bool together) {
+/// Jobs that are named, with `since` less what ended before; those of the cluster stay with the real
+/// command.
+std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& names, bool together,
+                            std::optional<double> since = std::nullopt) {
   std::vector<Job> found;
   for (const JobName& name : names) {
-    std::vector<Job> jobs = jobs_of(engine.lines_of(name), together);
+    std::vector<Job> jobs = jobs_of(engine.lines_of(name, since), together);
     std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
     cut_to(jobs, {name});
     found.insert(found.end(), jobs.begin(), jobs.end());
@@ -378,7 +380,9 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
   }
   json::array ids;
   for (const JobName& name : named.ours) {
-    std::vector<Job> jobs = found_jobs(engine, {name}, false);
+    std::vector<Job> jobs;
+    if (verb != "retry") jobs = found_jobs(engine, {name}, false, now_in_seconds());
+    if (jobs.empty()) jobs = found_jobs(engine, {name}, false);
     if (jobs.empty()) unknown_id();
     for (const Job& job : jobs) {
       if (verb == "retry" ? !has_ended(job.state) : has_ended(job.state)) continue;

@@ -68,6 +68,7 @@ TEST_F(SlurmQuestions, AnArraysHistoryIsForThoseThatTellIt) {
   const auto recent = AllOf(HasSubstr("&array=12&open=1&ended_since="));
   EXPECT_THAT(asked_by(squeue, {"-h", "-j", "2000000012"}), ElementsAre(recent));
   EXPECT_THAT(asked_by(scancel, {"2000000012"}), ElementsAre(recent));
+  EXPECT_THAT(asked_by(scontrol, {"hold", "2000000012"}), ElementsAre(recent));
   const auto whole = AllOf(HasSubstr("&array=12"), Not(HasSubstr("&open=1")));
   EXPECT_THAT(asked_by(sacct, {"-n", "-j", "2000000012"}), ElementsAre(whole));
   EXPECT_THAT(asked_by(scontrol, {"show", "job", "2000000012"}), ElementsAre(whole));
