@@ -52,6 +52,12 @@ def test_scripts_and_their_options(commands):
     piped = commands.submit("-c1", "-opiped", stdin="#!/bin/sh\necho $0\n")
     commands.wait(piped)
     assert (commands.home.directory / "piped").read_text().strip().endswith("slurm_script")
+    text = "#!/usr/bin/python3\n# coding: utf-8\n#SBATCH -J other --signal=USR1@60 --time=1:00 -o %x\nassert 0, 'no'\n"
+    python = commands.submit("-J", "third", stdin=text, SBATCH_REQUEUE="1")
+    commands.wait(python)
+    told = (commands.home.directory / "third").read_text()
+    assert "line 4" in told and "AssertionError: no" in told, "a script of any language runs as it stands"
+    assert commands.ok("sacct", "-XnP", "-o", "Timelimit", "-j", python).strip() == "00:01:00"
     for words, text in (
         (("--nonsense", file), "unrecognized option '--nonsense'"),
         (("-N2", file), "sbatch: error: "),
@@ -108,6 +114,12 @@ def test_ends_that_the_task_did_not_choose(commands):
     held = commands.submit("-H", "--wrap", "true")
     assert commands.ok("squeue", "-h", "-o", "%t %r", "-j", held).strip() == "PD JobHeldUser"
     wait_until(lambda: commands.state(slow) == "RUNNING", 60, "the slow one")
+    waiting = commands.submit("-H", "--array=1-9", "--wrap", "true")
+    commands.ok("scontrol", "release", f"{waiting}_3")
+    commands.ok("scontrol", "release", str(int(waiting) + 4))
+    commands.wait(f"{waiting}_3", f"{waiting}_5")
+    assert commands.ok("squeue", "-h", "-o", "%K %r", "-t", "PD", "-j", waiting).strip() == "1-2,4,6-9 JobHeldUser"
+    commands.ok("scancel", waiting)
     detail = commands.ok("scontrol", "-o", "show", "job", slow)
     assert f"JobId={slow} " in detail and "JobState=RUNNING" in detail
     commands.ok("scancel", slow)
