@@ -368,6 +368,15 @@ int show(const Call& call, const Parsed& parsed, EngineJobs& engine) {
       what + "'");
 }
 
+/// Of those that have ended only `retry` wants to know; others do where there is nothing else.
+std::vector<Job> jobs_to_change(EngineJobs& engine, const JobName& name, const std::string& verb) {
+  std::vector<Job> jobs;
+  if (verb != "retry") jobs = found_jobs(engine, {name}, false, now_in_seconds());
+  if (jobs.empty()) jobs = found_jobs(engine, {name}, false);
+  if (jobs.empty()) unknown_id();
+  return jobs;
+}
+
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
            EngineJobs& engine) {
   const NamedJobs named = named_jobs(words, "scontrol: error: Invalid job id: ");
@@ -380,11 +389,7 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
   }
   json::array ids;
   for (const JobName& name : named.ours) {
-    std::vector<Job> jobs;
-    if (verb != "retry") jobs = found_jobs(engine, {name}, false, now_in_seconds());
-    if (jobs.empty()) jobs = found_jobs(engine, {name}, false);
-    if (jobs.empty()) unknown_id();
-    for (const Job& job : jobs) {
+    for (const Job& job : jobs_to_change(engine, name, verb)) {
       if (verb == "retry" ? !has_ended(job.state) : has_ended(job.state)) continue;
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
     }

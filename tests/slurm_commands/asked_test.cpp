@@ -20,13 +20,14 @@ using testing::IsEmpty;
 using testing::Not;
 
 class SlurmQuestions : public testing::Test {
- protected:
+ public:
   SlurmQuestions() {
     std::string pattern = testing::TempDir() + "slurm-asks-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
   }
   ~SlurmQuestions() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   /// Of an engine with the array 12; what was asked of tasks.
   std::vector<std::string> asked_by(int (*command)(const Call&, const Session&),
                                     const std::vector<std::string>& words) {

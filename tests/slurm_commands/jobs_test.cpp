@@ -122,6 +122,7 @@ TEST(SlurmJobs, WhichOnesANameMeans) {
 TEST(SlurmJobs, OfThoseThatWaitTogetherOnlyTheNamedOnesStay) {
   const auto ids_meant = [](const std::vector<std::string>& names) {
     std::vector<JobName> parsed;
+    parsed.reserve(names.size());
     for (const std::string& name : names) parsed.push_back(*parse_job_name(name));
     std::vector<Job> jobs{jobs_in(kArray).at(3)};
     std::erase_if(jobs, [&](const Job& job) {

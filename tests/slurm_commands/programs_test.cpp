@@ -14,12 +14,14 @@ namespace {
 using testing::HasSubstr;
 
 class SlurmPrograms : public testing::Test {
- protected:
+ public:
   SlurmPrograms() {
     std::string pattern = testing::TempDir() + "slurm-programs-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
   }
   ~SlurmPrograms() override { std::filesystem::remove_all(folder_); }
+
+ protected:
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
   std::string text_of(const std::string& name) const {
     std::ifstream stream(file(name));
