@@ -42,18 +42,22 @@ States states_in(const std::vector<std::string>& words, const std::string& comma
   return states;
 }
 
+/// Nothing: not asked for.  A list that is empty, as of a variable that is not set, admits no job:
+/// a script that cleans up must not cancel all.
+using Words = std::optional<std::set<std::string, std::less<>>>;
+
 /// What of jobs a command is asked for beside their names.
 struct Wanted {
   States states;
-  std::set<std::string, std::less<>> names, partitions, accounts, qos, nodes;
+  Words names, partitions, accounts, qos, nodes;
   bool nobody{false};  ///< other users have no jobs here
 
   bool admits_ended() const {
     return !states || std::any_of(states->begin(), states->end(), has_ended);
   }
   bool admits(const Job& job, const Viewed& viewed) const {
-    const auto has = [](const auto& set, const std::string& text) {
-      return set.empty() || set.contains(text);
+    const auto has = [](const Words& words, const std::string& text) {
+      return !words || words->contains(text);
     };
     return !nobody && (!states || states->contains(job.state)) && has(names, job.name) &&
            has(partitions, job.partition.empty() ? viewed.default_partition : job.partition) &&
@@ -68,14 +72,23 @@ std::vector<Job> find_wanted(EngineJobs& engine, const Wanted& wanted, double si
                  true);
 }
 
-std::set<std::string, std::less<>> set_of(std::vector<std::string> words) {
-  return {words.begin(), words.end()};
+Words words_of(const Parsed& parsed, const char* option) {
+  if (!parsed.has(option)) return std::nullopt;
+  const std::vector<std::string> words = parsed.list(option);
+  return std::set<std::string, std::less<>>{words.begin(), words.end()};
 }
 
-bool is_for_others(const std::vector<std::string>& users, const Viewed& viewed) {
-  return !users.empty() && std::none_of(users.begin(), users.end(), [&](const std::string& user) {
-    return is_own_user(user, viewed);
-  });
+/// Of an option, else of a variable that has a value.
+Words words_of(const Parsed& parsed, const char* option, const Call& call, const char* name) {
+  const std::string text = variable(call, name);
+  if (parsed.has(option) || text.empty()) return words_of(parsed, option);
+  const std::vector<std::string> words = split_at(text, ',');
+  return std::set<std::string, std::less<>>{words.begin(), words.end()};
+}
+
+bool is_for_others(const Words& users, const Viewed& viewed) {
+  return users && std::none_of(users->begin(), users->end(),
+                               [&](const std::string& user) { return is_own_user(user, viewed); });
 }
 
 bool is_named_by(const Job& job, const std::vector<JobName>& names) {
@@ -122,17 +135,17 @@ namespace {
 Wanted wanted_by(const Parsed& parsed, const Call& call, const Viewed& viewed) {
   Wanted wanted;
   const std::string states = said(parsed, "states", call, "SQUEUE_STATES");
-  if (states.empty())
+  if (states.empty() && !parsed.has("states"))
     wanted.states = std::set{JobState::Pending, JobState::Running, JobState::Completing};
   else
     wanted.states = states_in(split_at(states, ','), "squeue");
-  wanted.names = set_of(split_at(said(parsed, "name", call, "SQUEUE_NAMES"), ','));
-  wanted.partitions = set_of(split_at(said(parsed, "partition", call, "SQUEUE_PARTITION"), ','));
-  wanted.accounts = set_of(split_at(said(parsed, "account", call, "SQUEUE_ACCOUNT"), ','));
-  wanted.qos = set_of(split_at(said(parsed, "qos", call, "SQUEUE_QOS"), ','));
-  wanted.nodes = set_of(parsed.list("nodelist"));
-  const std::string users = said(parsed, "user", call, "SQUEUE_USERS");
-  wanted.nobody = !parsed.has("me") && is_for_others(split_at(users, ','), viewed);
+  wanted.names = words_of(parsed, "name", call, "SQUEUE_NAMES");
+  wanted.partitions = words_of(parsed, "partition", call, "SQUEUE_PARTITION");
+  wanted.accounts = words_of(parsed, "account", call, "SQUEUE_ACCOUNT");
+  wanted.qos = words_of(parsed, "qos", call, "SQUEUE_QOS");
+  wanted.nodes = words_of(parsed, "nodelist");
+  wanted.nobody =
+      !parsed.has("me") && is_for_others(words_of(parsed, "user", call, "SQUEUE_USERS"), viewed);
   return wanted;
 }
 
@@ -210,13 +223,10 @@ int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
     throw CommandFailed("squeue: error: Unrecognized option: " + lists.front() +
                         "\nTry \"squeue --help\" for more information");
   const NamedJobs named = named_jobs(lists, "squeue: error: Invalid job id: ");
-  const bool asks_ours = !by_name || !named.ours.empty() || named.real.empty();
-  Wanted wanted = wanted_by(parsed, call, viewed);
-  // As squeue does it: what is named is shown in whatever state.
-  if (by_name && !parsed.has("states")) wanted.states = std::nullopt;
+  const Wanted wanted = wanted_by(parsed, call, viewed);
   std::vector<Job> jobs;
-  if (asks_ours)
-    jobs = jobs_in_queue(engine, parsed, named, by_name && !named.ours.empty(), wanted, viewed);
+  if (!by_name || !named.ours.empty())
+    jobs = jobs_in_queue(engine, parsed, named, by_name, wanted, viewed);
   std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
   sort_jobs(jobs,
             said(parsed, "sort", call, "SQUEUE_SORT").empty()
@@ -279,13 +289,16 @@ std::vector<std::string> fields_of(const Parsed& parsed, const Call& call) {
 Wanted wanted_of_accounting(const Parsed& parsed, const Viewed& viewed) {
   Wanted wanted;
   if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "sacct");
-  wanted.names = set_of(parsed.list("name"));
-  wanted.partitions = set_of(parsed.list("partition"));
-  wanted.accounts = set_of(parsed.list("accounts"));
-  wanted.qos = set_of(parsed.list("qos"));
-  wanted.nodes = set_of(parsed.list("nodelist"));
-  std::vector<std::string> users = parsed.list("user");
-  for (const std::string& user : parsed.list("uid")) users.push_back(user);
+  wanted.names = words_of(parsed, "name");
+  wanted.partitions = words_of(parsed, "partition");
+  wanted.accounts = words_of(parsed, "accounts");
+  wanted.qos = words_of(parsed, "qos");
+  wanted.nodes = words_of(parsed, "nodelist");
+  Words users = words_of(parsed, "user");
+  if (const Words more = words_of(parsed, "uid")) {
+    if (!users) users.emplace();
+    users->insert(more->begin(), more->end());
+  }
   wanted.nobody = is_for_others(users, viewed);
   return wanted;
 }
@@ -378,17 +391,22 @@ bool ends_a_task(std::string signal) {
 std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
                                 const Viewed& viewed, bool& missing) {
   Wanted wanted;
-  std::vector<std::string> names = parsed.list("jobname");
-  for (std::string& name : parsed.list("name")) names.push_back(std::move(name));
-  wanted.names = set_of(names);
-  wanted.partitions = set_of(parsed.list("partition"));
-  wanted.accounts = set_of(parsed.list("account"));
-  wanted.qos = set_of(parsed.list("qos"));
+  // scancel(1) takes one name.
+  for (const char* option : {"jobname", "name"}) {
+    if (const auto name = parsed.value(option))
+      wanted.names = std::set<std::string, std::less<>>{*name};
+  }
+  wanted.partitions = words_of(parsed, "partition");
+  wanted.accounts = words_of(parsed, "account");
+  wanted.qos = words_of(parsed, "qos");
   if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "scancel");
-  wanted.nobody = !parsed.has("me") && is_for_others(parsed.list("user"), viewed);
+  wanted.nobody = !parsed.has("me") && is_for_others(words_of(parsed, "user"), viewed);
   std::vector<Job> jobs;
   if (!named.ours.empty()) {
     for (const JobName& name : named.ours) {
+      if (!name.step.empty())
+        throw CommandFailed("scancel: error: steps cannot be ended by themselves; name the job " +
+                            std::to_string(name.number));
       std::vector<Job> found = find_named(engine, {name}, true, viewed.now);
       // One that has ended is none that is missing.
       if (found.empty()) found = find_named(engine, {name}, true, std::nullopt);

@@ -1,6 +1,7 @@
 // sbatch: a script, or what --wrap says, becomes a task or an array that is numbered as jobs are.
 #include "batch/directives.hpp"
 #include "cli/process/surroundings.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/script_command.hpp"
 #include "cli/tasks/submission.hpp"
@@ -11,6 +12,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -64,9 +66,9 @@ constexpr std::array<std::pair<const char*, const char*>, 32> kVariables{
 
 /// Options that sbatch itself heeds, wherever they are said.
 bool is_of_command(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kOwn{"parsable", "wrap",    "wait",       "test-only",
-                                                  "quiet",    "verbose", "version",    "help",
-                                                  "usage",    "real",    "ignore-pbs", "clusters"};
+  constexpr std::array<std::string_view, 11> kOwn{"parsable", "wrap",    "wait",      "test-only",
+                                                  "quiet",    "verbose", "version",   "help",
+                                                  "usage",    "real",    "ignore-pbs"};
   return std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
 }
 
@@ -171,13 +173,15 @@ int try_only(EngineJobs& engine, const json::object& request) {
 }
 
 /// The highest exit code of its tasks, as sbatch(1), --wait, has it.
-int wait_for(EngineJobs& engine, const std::string& id) {
+int wait_for(EngineJobs& engine, const Session& session, const std::string& id) {
   constexpr int kSeconds = 30;
   constexpr std::chrono::seconds kAnswer{60};
-  for (;;) {
-    const json::object answer = engine.client().post(
-        "/v1/tasks/wait", {{"ids", json::array{json::string(id)}}, {"timeout", kSeconds}}, kAnswer);
-    if (flag_at(answer, "done")) break;
+  const std::string question =
+      json::serialize(json::object{{"ids", json::array{json::string(id)}}, {"timeout", kSeconds}});
+  StatusLine status;
+  // The job goes on where the engine dies, and another engine knows it.
+  PatientClient patient(engine.client(), session, status);
+  while (!flag_at(patient.post("/v1/tasks/wait", question, kAnswer), "done")) {
   }
   std::uint64_t number = 0;
   std::from_chars(id.data(), id.data() + id.size(), number);
@@ -237,7 +241,7 @@ int sbatch(const Call& call, const Session& session) {
     std::printf("Submitted batch job %u\n", *number);
   std::fflush(stdout);
   const bool waits = parsed.has("wait") || command.wait || !variable(call, "SBATCH_WAIT").empty();
-  return waits ? wait_for(engine, ids.front()) : 0;
+  return waits ? wait_for(engine, session, ids.front()) : 0;
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -119,7 +119,7 @@ namespace {
 
 /// As many tasks as like may write there.
 bool is_device(std::string_view path) {
-  return path.starts_with("/dev/");
+  return path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
 }
 
 struct Written {
