@@ -137,7 +137,13 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   };
   put_into(*start.mutable_standard_output());
   put_into(*start.mutable_standard_error());
-  if (task.index == 0) return;
+  if (task.index == 0) {
+    // Of one that is numbered also where its input comes from; all else stays as it is called.
+    const std::string& input = start.standard_input();
+    if (values.number && !has_item(input) && !has_index(input))
+      put_into(*start.mutable_standard_input());
+    return;
+  }
   put_into(*start.mutable_directory());
   put_into(*start.mutable_standard_input());
   for (std::string& input : *start.mutable_inputs()) put_into(input);

@@ -99,6 +99,19 @@ TEST(Recipe, ATaskThatIsNumberedFindsItsNumber) {
   EXPECT_EQ(gone.variables_size(), 0);
 }
 
+TEST(Recipe, ATaskAloneThatIsNumberedReadsAFileOfThatNumber) {
+  wire::Start start;
+  set_numbered(start, IndexRange{0, 0});
+  start.set_standard_input("/in_{number}_{array_number}");
+  start.add_inputs("/a{number}b");
+  fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
+  EXPECT_EQ(start.standard_input(), "/in_2000000007_2000000007");
+  EXPECT_EQ(start.inputs(0), "/a{number}b") << "a file may be called that";
+  start.set_standard_input("/a{}b");
+  fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
+  EXPECT_EQ(start.standard_input(), "/a{}b") << "it has neither an item nor an index";
+}
+
 TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   const std::string large(kLargestPart / 2, 'x');
   wire::Start start;
