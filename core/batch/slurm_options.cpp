@@ -487,8 +487,8 @@ std::optional<SlurmOptions::Words> SlurmOptions::export_list(const Said& said) {
 std::optional<SlurmOptions::Words> SlurmOptions::exclusive(const Said& said) {
   // Of whom else: nobody's tasks but the user's own are there, so what is meant is other batch jobs.
   if (said.has_value && said.value != "user") return std::nullopt;
-  if (said.has_value) return Words{};
-  return Words{"--cpus", "all"};
+  exclusive_ = !said.has_value;
+  return Words{};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
@@ -510,15 +510,14 @@ Terms SlurmOptions::finish() {
     add("--gpus", (colon == std::string::npos ? "" : each.substr(0, colon + 1)) +
                       std::to_string(count_in(each) * tasks));
   }
+  // However many cpus are said, before or behind it.
+  if (exclusive_) add("--cpus", "all");
   std::uint64_t gpus = 0;
-  bool has_whole_node = false;
-  for (std::size_t at = 0; at + 1 < options.size(); ++at) {
+  for (std::size_t at = 0; at + 1 < options.size(); ++at)
     if (options[at] == "--gpus") gpus = count_in(options[at + 1]);
-    if (options[at] == "--cpus") has_whole_node = options[at + 1] == "all";
-  }
   std::uint64_t cpus = tasks * std::max(1U, cpus_per_task_);
   if (cpus_per_gpu_ != 0) cpus = std::max<std::uint64_t>(1, gpus) * cpus_per_gpu_;
-  if (!has_whole_node && (tasks > 1 || cpus_per_gpu_ != 0)) add("--cpus", std::to_string(cpus));
+  if (!exclusive_ && (tasks > 1 || cpus_per_gpu_ != 0)) add("--cpus", std::to_string(cpus));
   std::uint64_t memory = 0;
   // More than any node has, and no overflow.
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
@@ -526,7 +525,7 @@ Terms SlurmOptions::finish() {
   memory_per_gpu_ = std::min(memory_per_gpu_, kMost / std::max<std::uint64_t>(1, gpus));
   if (terms_.memory_per_cpu != 0) memory = terms_.memory_per_cpu * cpus;
   if (memory_per_gpu_ != 0) memory = memory_per_gpu_ * std::max<std::uint64_t>(1, gpus);
-  if (has_whole_node && terms_.memory_per_cpu != 0)
+  if (exclusive_ && terms_.memory_per_cpu != 0)
     add("--mem", "all");
   else if (memory != 0)
     add("--mem", std::to_string(memory));

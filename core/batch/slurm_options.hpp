@@ -76,6 +76,7 @@ class SlurmOptions {
   Terms terms_;
   std::uint32_t cpus_per_task_{0}, cpus_per_gpu_{0};
   std::uint64_t memory_per_gpu_{0};
+  bool exclusive_{false};
 };
 
 inline bool SlurmOptions::is_left_out(std::string_view name, std::string_view value) {

@@ -52,6 +52,14 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
   EXPECT_THAT(slurm("-J -x").options, ElementsAre("--name=-x")) << "a value it needs";
 }
 
+TEST(SlurmOptionsTest, AllOfANodeIsAskedForWhereverTheLineStands) {
+  for (const char* line : {"--exclusive -c 4", "-c 4 --exclusive"})
+    EXPECT_THAT(slurm(line).options, ElementsAre("--cpus", "4", "--cpus", "all")) << line;
+  EXPECT_THAT(slurm("--exclusive -n 4 --mem-per-cpu=1G").options,
+              ElementsAre("--cpus", "all", "--mem", "all"));
+  EXPECT_THAT(slurm("--exclusive --exclusive=user -c 4").options, ElementsAre("--cpus", "4"));
+}
+
 TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
   const Terms terms = slurm("-n 4 -c 2 --mem-per-cpu=1G -N 1");
   EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--cpus", "8", "--mem", "8589934592"));
