@@ -337,6 +337,8 @@ INSTANTIATE_TEST_SUITE_P(
              "one_of[1].time: ways differ by cpus, memory, disk, gpus and resources"},
         Case{R"({"command": ["true"], "cpus": 2, "one_of": [{"cpus": 1}, {"gpus": 1}]})",
              "say 'cpus' and 'gpus' in each of 'one_of', not beside it"},
+        Case{R"({"command": ["true"], "memory": "all", "one_of": [{"cpus": 1}, {"gpus": 1}]})",
+             "'all' goes without 'one_of'"},
         Case{R"({"command": ["true"], "gpus": 1e15})",
              "gpus is 1e+15, which is more than could be had anywhere"},
         Case{R"({"command": ["true"], "time": 1e15})", "must be a time"},

@@ -490,6 +490,15 @@ void choose_items(Reading& reading, const std::string& what) {
   }
 }
 
+void check_ways(const TaskRequest& task, const std::string& what) {
+  if (task.one_of.empty()) return;
+  if (task.says_cpus || task.says_gpus)
+    throw BadRequest(what + ": say 'cpus' and 'gpus' in each of 'one_of', not beside it");
+  if (task.all_memory)
+    throw BadRequest(what +
+                     ": say how much 'memory' each of 'one_of' needs; 'all' goes without 'one_of'");
+}
+
 /// What no key says alone.
 void check_together(Reading& reading, const std::string& what) {
   TaskRequest& task = reading.task;
@@ -499,8 +508,7 @@ void check_together(Reading& reading, const std::string& what) {
   if (reading.has_command && !task.parameters.empty())
     throw BadRequest(what + ": 'parameters' belong to a tool; name one");
   check_gpu_terms(task, what);
-  if (!task.one_of.empty() && (task.says_cpus || task.says_gpus))
-    throw BadRequest(what + ": say 'cpus' and 'gpus' in each of 'one_of', not beside it");
+  check_ways(task, what);
   if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
     throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
                                  what, array.needs.site));
