@@ -48,7 +48,9 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
             continue
         if in_slurm and name.startswith(("SLURM_", "SLURMD_")) and name != "SLURM_CONF":
             continue
-        if in_pbs and name.startswith("PBS_"):
+        if (in_slurm or in_pbs) and name == "ENVIRONMENT" and value == "BATCH":
+            continue
+        if in_pbs and (name.startswith("PBS_") or name == "NCPUS"):
             continue
         # What starts a parallel program sets these for each of its processes.
         if (in_pbs or "SLURM_STEP_ID" in environment) and name.startswith(("PMI_", "PMIX_", "PALS_")):

@@ -54,11 +54,18 @@ TEST(Surroundings, ABatchJobsVariablesStayWithIt) {
               IsEmpty());
   EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}),
               IsEmpty());
+  EXPECT_THAT(handed_on({{"PBS_JOBID", "7"}, {"NCPUS", "4"}, {"ENVIRONMENT", "BATCH"}}), IsEmpty());
+  EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"}, {"NCPUS", "4"}, {"ENVIRONMENT", "BATCH"}}),
+              ElementsAre(Pair("NCPUS", "4")));
+  EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"}, {"ENVIRONMENT", "test"}}),
+              ElementsAre(Pair("ENVIRONMENT", "test")))
+      << "which a batch system does not say";
 }
 
 TEST(Surroundings, VariablesOfTheUserMayBeginAsThoseOfABatchSystem) {
-  const EnvironmentMap own{{"LSB_X", "1"},    {"MOM_GRID", "025"},  {"PBS_HOME", "/p"},
-                           {"PMI_TEST", "2"}, {"SLURM_CONF", "/c"}, {"TORQUE_MODEL", "x"}};
+  const EnvironmentMap own{{"ENVIRONMENT", "BATCH"}, {"LSB_X", "1"},       {"MOM_GRID", "025"},
+                           {"NCPUS", "4"},           {"PBS_HOME", "/p"},   {"PMI_TEST", "2"},
+                           {"SLURM_CONF", "/c"},     {"TORQUE_MODEL", "x"}};
   EXPECT_EQ(handed_on(own), own);
 }
 

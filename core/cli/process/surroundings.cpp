@@ -57,7 +57,10 @@ bool is_batch_jobs(std::string_view name, const EnvironmentMap& environment) {
     return environment.contains("SLURM_JOB_ID") && name != "SLURM_CONF";
   }
   const bool in_pbs = environment.contains("PBS_JOBID");
-  if (name.starts_with("PBS_")) return in_pbs;
+  if (name == "ENVIRONMENT")
+    return (in_pbs || environment.contains("SLURM_JOB_ID")) &&
+           environment.at("ENVIRONMENT") == "BATCH";
+  if (name.starts_with("PBS_") || name == "NCPUS") return in_pbs;
   return is_launchers(name) && (in_pbs || environment.contains("SLURM_STEP_ID"));
 }
 
