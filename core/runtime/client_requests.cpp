@@ -24,6 +24,19 @@ std::vector<ArrayId> ClientRequests::unheld_dependencies(
   return unheld;
 }
 
+void name_tasks(std::vector<NewArray>& arrays, const std::map<ArrayId, TaskId>& tasks) {
+  for (NewArray& array : arrays) {
+    for (Dependency& dependency : array.after) {
+      const auto task = tasks.find(dependency.array);
+      if (task == tasks.end() || dependency.sibling != 0 || dependency.index ||
+          dependency.kind == Dependency::Kind::EachSuccess)
+        continue;
+      dependency.array = task->second.array;
+      dependency.index = task->second.index;
+    }
+  }
+}
+
 void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
   const auto trouble = dependencies_.refuses();
@@ -50,21 +63,26 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
   std::set<ArrayId> known;
   for (const EndedArray& array : ended) known.insert(array.id);
   std::erase_if(missing, [&](ArrayId id) { return known.contains(id); });
-  // What ended is looked up; what ends while we look is looked up in another round.  An id that is
-  // nowhere is the engine's to refuse, by then with every fact there is.
-  const bool looked_up =
-      !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
-  if (!missing.empty() && !looked_up) {
+  // What ended is looked up, each id once; what ends while we look is looked up in another round, and
+  // so is the array that an id of one of its tasks stands for.  An id that is nowhere is the
+  // engine's to refuse, by then with every fact there is.
+  if (!missing.empty()) {
+    struct Found {
+      std::vector<EndedArray> ended;
+      std::map<ArrayId, TaskId> tasks;
+    };
     dependencies_.writer.read(
         [missing](store::Store& store) {
-          std::vector<EndedArray> found;
-          found.reserve(missing.size());
-          for (const ArrayId id : missing)
-            found.push_back(store.history().ended(id).value_or(EndedArray{id, {}, {}}));
+          Found found;
+          for (const ArrayId id : missing) {
+            found.ended.push_back(store.history().ended(id).value_or(EndedArray{id, {}, {}}));
+            if (const auto task = store.history().task_of_id(id)) found.tasks.emplace(id, *task);
+          }
           return found;
         },
-        [this, request, ended](std::vector<EndedArray> found) mutable {
-          ended.insert(ended.end(), found.begin(), found.end());
+        [this, request, ended](Found found) mutable {
+          name_tasks(submissions_.at(request.value).arrays, found.tasks);
+          ended.insert(ended.end(), found.ended.begin(), found.ended.end());
           feed_submission(request, std::move(ended));
         });
     return;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ struct Submission {
   std::vector<std::string> advice{};   ///< for who submits
   std::optional<ReadBy> read_by{};
 };
+
+/// Dependencies by ids that numbered arrays have taken for their tasks, as the second says, become
+/// such on these tasks.
+void name_tasks(std::vector<NewArray>& arrays, const std::map<ArrayId, TaskId>& tasks);
 
 struct SubmitRefusal {
   std::string text;

@@ -1,6 +1,7 @@
 // What clients ask of tasks that have ended, or of what a task runs.
 #include "store/history.hpp"
 
+#include "model/batch_number.hpp"
 #include "store/encoding.hpp"
 #include "store/layout.hpp"
 #include "store/result_run.hpp"
@@ -205,6 +206,18 @@ std::uint64_t History::newest_change() {
   sqlite::Statement newest = db_.query("SELECT max(sequence) FROM results");
   const std::uint64_t pruned = std::stoull(meta_of(db_, "pruned"));
   return newest.step() ? std::max(pruned, static_cast<std::uint64_t>(newest.number(0))) : pruned;
+}
+
+std::optional<TaskId> History::task_of_id(ArrayId id) {
+  sqlite::Statement row = db_.query(
+      "SELECT n.array,n.ids,a.indices FROM numbered n JOIN arrays a ON a.id=n.array "
+      "WHERE n.array<? ORDER BY n.array DESC LIMIT 1");
+  if (!row.bind(id.value).step()) return std::nullopt;
+  const ArrayId array{static_cast<std::uint64_t>(row.number(0))};
+  const std::uint64_t position = id.value - array.value;
+  if (position >= static_cast<std::uint64_t>(row.number(1))) return std::nullopt;
+  const auto index = index_at(steps_of(decode_indices(row.text(2))), position);
+  return index ? std::optional(TaskId{array, *index}) : std::nullopt;
 }
 
 std::optional<EndedArray> History::ended(ArrayId id) {

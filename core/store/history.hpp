@@ -203,6 +203,8 @@ class History {
   /// The pilots of all attempts that are kept, as texts "ALLOCATION.RANK".  Reads all results.
   std::vector<std::string> pilots_of_results();
   std::optional<Allocation> allocation(const std::string& name);
+  /// Which task a numbered array has taken that id for; none: it is an array's own, or nobody's.
+  std::optional<TaskId> task_of_id(ArrayId id);
   /// How an array ended so far; nothing for an id that is unknown.
   std::optional<EndedArray> ended(ArrayId id);
   /// What was pruned had ended long ago; what waits for it, `waiting`, would have been ended then if

@@ -324,6 +324,16 @@ TEST_F(StoreInFolder, IdsThatANumberedArrayHasTakenAreNotGivenAgain) {
   EXPECT_EQ(store->begin().next_array, 8U);
 }
 
+TEST_F(StoreInFolder, AnIdThatANumberedArrayHasTakenIsThatOfItsTask) {
+  Write many = array(3, *parse_index_set("2-8:2"));
+  std::get<SaveArrays>(many.what).arrays.front().numbered = true;
+  save({std::move(many), array(7, IndexRange{1, 9}), result(3, 2, Failure::Ok)});
+  EXPECT_EQ(store->history().task_of_id(ArrayId{4}), (TaskId{ArrayId{3}, 4}));
+  EXPECT_EQ(store->history().task_of_id(ArrayId{6}), (TaskId{ArrayId{3}, 8}));
+  for (const std::uint64_t other : {1U, 2U, 3U, 7U, 8U})
+    EXPECT_FALSE(store->history().task_of_id(ArrayId{other})) << other;
+}
+
 TEST_F(StoreInFolder, KeepsWhichTaskSubmittedAnArray) {
   Write inner = array(2, IndexRange{1, 3});
   std::get<SaveArrays>(inner.what).arrays.at(0).within = TaskId{ArrayId{1}, 4};
