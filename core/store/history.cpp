@@ -78,18 +78,6 @@ Needs History::needs_then(const ArrayRow& array, std::uint64_t epoch) {
   return needs_then(array, none);
 }
 
-std::int64_t History::sequence_before(Time since) {
-  // A pilot that was away delivers late, so a few that are too old say nothing.
-  constexpr int kInARow = 1000;
-  sqlite::Statement rows = db_.query("SELECT sequence,ended FROM results ORDER BY sequence DESC");
-  int too_old = 0;
-  while (rows.step()) {
-    too_old = rows.number(1) < to_microseconds(since) ? too_old + 1 : 0;
-    if (too_old == kInARow) return rows.number(0);
-  }
-  return 0;
-}
-
 std::vector<ResultRow> History::results(const Filter& filter) {
   const int state = filter.state ? static_cast<int>(*filter.state) : -1;
   const int ok = static_cast<int>(Failure::Ok);
@@ -100,14 +88,17 @@ std::vector<ResultRow> History::results(const Filter& filter) {
              0};
   if (filter.before) end = std::min(end, *filter.before);
   const FailureChoice only = filter.failure.value_or(FailureChoice{});
-  // Few of very many: by their sequence, not in the order of the arrays.
-  const bool by_sequence = filter.ended_since && !filter.array;
-  const std::string from = by_sequence ? "SELECT " RESULT_COLUMNS
-                                         " FROM results r NOT INDEXED WHERE "
-                                       : "SELECT " RESULT_COLUMNS " FROM results r WHERE +";
+  // Few of very many: an array has ended with the last of its tasks, so that in all others nothing
+  // has ended since.
+  const std::string from = filter.ended_since && !filter.array
+                               ? "SELECT " RESULT_COLUMNS
+                                 " FROM (SELECT id AS of_array FROM arrays WHERE ended=0 UNION ALL "
+                                 "SELECT id FROM arrays WHERE ended<>0 AND ended>=?16) "
+                                 "CROSS JOIN results r ON r.array=of_array WHERE "
+                               : "SELECT " RESULT_COLUMNS " FROM results r WHERE ";
   const std::string text =
       from +
-      "sequence>?16 AND ended>=?17 AND array>=?1 AND (array,first)<(?2,?3) AND "
+      "ended>=?16 AND array>=?1 AND (array,first)<(?2,?3) AND "
       "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
       "NOT IN (?6,?8))) AND "
       "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) AND "
@@ -121,7 +112,6 @@ std::vector<ResultRow> History::results(const Filter& filter) {
             static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed),
             filter.client, filter.limit, only.failure ? static_cast<int>(*only.failure) : -1,
             filter.printed ? 1 : 0, only.exit_code, only.signal,
-            by_sequence ? sequence_before(*filter.ended_since) : 0,
             filter.ended_since ? to_microseconds(*filter.ended_since) : 0);
   std::vector<ResultRow> found;
   while (rows.step()) found.push_back(read_result(rows));

@@ -216,8 +216,6 @@ class History {
 
  private:
   ArrayOverview overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit);
-  /// What was told at this place or before had ended before that time.
-  std::int64_t sequence_before(Time since);
   void add_all_of_submit(ArrayOverview& whole);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);

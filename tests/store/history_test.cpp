@@ -108,6 +108,29 @@ TEST_F(StoreInFolder, FiltersResultsByState) {
   EXPECT_EQ(of_state(TaskState::Cancelled), std::vector{3U});
 }
 
+TEST_F(StoreInFolder, FindsWhatEndedSinceHoweverLateOthersWereTold) {
+  const auto ended = [](std::uint64_t id, std::uint32_t index, int at) {
+    Write write = result(id, index, Failure::ToolFailed);
+    std::get<SaveResult>(write.what).outcome.ended = from_microseconds(at);
+    return write;
+  };
+  std::vector<Write> writes{array(1, IndexRange{1, 1}), array(2, IndexRange{1, 2}),
+                            array(3, IndexRange{1, 1500}), ended(1, 1, 9000), ended(2, 1, 9000)};
+  // Of a pilot that was away.
+  for (std::uint32_t index = 1; index <= 1500; ++index) writes.push_back(ended(3, index, 100));
+  save(std::move(writes));
+  Filter filter;
+  filter.ended_since = from_microseconds(5000);
+  const auto rows = store->history().results(filter);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].array, ArrayId{2}) << "of an array that has not ended";
+  EXPECT_EQ(rows[1].array, ArrayId{1});
+  filter.array = ArrayId{1};
+  EXPECT_EQ(store->history().results(filter).size(), 1U);
+  filter.array = ArrayId{3};
+  EXPECT_TRUE(store->history().results(filter).empty());
+}
+
 TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
   SaveResults cancelled{ArrayId{2}, IndexRange{10, 19}, {}};
   cancelled.outcome.failure = Failure::Cancelled;
