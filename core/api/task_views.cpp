@@ -1,6 +1,7 @@
 #include "api/task_views.hpp"
 
 #include "api/answers/submission_summary.hpp"
+#include "api/answers/task_lines.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/make/submitted_files.hpp"
 #include "api/query.hpp"
@@ -19,23 +20,6 @@ namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
-
-void put_outcome(json::object& object, const Outcome& outcome) {
-  object["failure"] = std::string(to_string(outcome.failure));
-  const bool ran = outcome.started.has_value();
-  if (const auto code = shell_exit_code(outcome)) object["exit_code"] = *code;
-  if (outcome.signal != 0) object["signal"] = outcome.signal;
-  if (!outcome.message.empty()) object["message"] = outcome.message;
-  if (ran) {
-    object["started_at"] = seconds(*outcome.started);
-    object["run_s"] = seconds(outcome.ended - *outcome.started);
-  }
-  object["ended_at"] = seconds(outcome.ended);
-}
-
-json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks) {
-  return {{"id", id}, {"state", std::string(to_string(state))}, {"tasks", tasks}};
-}
 
 /// What it is called and runs.
 void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
@@ -268,9 +252,6 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
 
 namespace {
 
-/// A line's place is that of its first task.
-using Lines = std::vector<std::pair<TaskId, json::object>>;
-
 store::Filter filter_of(const HttpRequest& request) {
   store::Filter filter;
   filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);
@@ -289,30 +270,6 @@ store::Filter filter_of(const HttpRequest& request) {
     filter.ended_since =
         Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
   return filter;
-}
-
-struct ListAsked {
-  store::Filter filter;
-  bool apart{false};  ///< each task of an array on a line of its own
-  bool open{false};   ///< what has ended only as `ended_since` says
-  bool full{false};   ///< with what `GET /v1/tasks/ID` says but for command and paths
-};
-
-/// A line for the range, or for each of its tasks, the highest first, until there are enough.
-template <class Make>
-void add_range(Lines& lines, const ListAsked& asked, ArrayId id, IndexRange range,
-               const Make& make) {
-  if (!asked.apart) {
-    lines.emplace_back(TaskId{id, range.first}, make(range));
-    return;
-  }
-  const auto& before = asked.filter.before;
-  std::uint64_t end = std::uint64_t{range.last} + 1;
-  if (before && before->array == id) end = std::min<std::uint64_t>(end, before->index);
-  for (std::uint32_t added = 0; end > range.first && added < asked.filter.limit; ++added) {
-    const auto index = static_cast<std::uint32_t>(--end);
-    lines.emplace_back(TaskId{id, index}, make(IndexRange{index, index}));
-  }
 }
 
 bool admits_ended(const store::Filter& filter) {
@@ -389,36 +346,6 @@ class LiveLines {
   Lines& lines_;
   PutLease put_lease_;
 };
-
-/// Where one task ended, and what it took.
-void put_place(json::object& line, const store::ResultRow& result) {
-  if (result.outcome.peak_memory != 0) line["peak_memory"] = result.outcome.peak_memory;
-  if (result.outcome.cpu_time != Duration{}) line["cpu_s"] = seconds(result.outcome.cpu_time);
-  if (!result.node.empty()) line["node"] = result.node;
-  if (!result.pilot.empty()) line["pilot"] = result.pilot;
-  if (result.attempt != 0) line["attempt"] = result.attempt;
-}
-
-void add_ended(store::Store& store, ListAsked asked, Lines& lines) {
-  // Each has its own node and times.
-  asked.apart = asked.apart || asked.full;
-  for (const store::ResultRow& row : store.history().results(asked.filter)) {
-    add_range(lines, asked, row.array, row.indices, [&](IndexRange part) {
-      const bool is_one = part.first == part.last;
-      std::optional<store::ResultRow> own;
-      if (asked.full && is_one && row.indices.first != row.indices.last)
-        own = store.history().result(TaskId{row.array, part.first});
-      const store::ResultRow& result = own ? *own : row;
-      json::object line = line_of(id_of(row.array, part), state_after(result.outcome.failure),
-                                  std::uint64_t{part.last} - part.first + 1);
-      put_outcome(line, result.outcome);
-      // Of several it would be from the first start to the last end.
-      if (!own && row.indices.first != row.indices.last) line.erase("run_s");
-      if (asked.full && is_one) put_place(line, result);
-      return line;
-    });
-  }
-}
 
 /// What all tasks of an array have in common, in the words of `GET /v1/arrays/ID`.
 void put_terms(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
