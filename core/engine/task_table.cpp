@@ -159,9 +159,25 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
   return std::nullopt;
 }
 
+std::optional<std::string> TaskTable::why_no_numbers(const TasksSubmitted& event) const {
+  std::uint64_t next = next_array_;
+  for (const NewArray& array : event.arrays) {
+    const std::uint64_t ids = ids_taken(array.numbered, array.indices);
+    if (array.numbered && !batch_number(ArrayId{next}, ids - 1)) {
+      return fmt::format(
+          "cannot queue tasks that ask for numbers as batch jobs have: there are no more numbers "
+          "up to {}; submit a script without lines #SBATCH or #PBS, or begin with an empty store",
+          kLastBatchNumber);
+    }
+    next += ids;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> TaskTable::submit(TasksSubmitted&& event, Time now) {
   const EndedFacts ended(event.ended);
   if (auto refusal = refusal_of(event, ended)) return refusal;
+  if (auto refusal = why_no_numbers(event)) return refusal;
   const ClientId client = queue_.client_for(event.client);
   SaveArrays save{event.request,
                   event.client,

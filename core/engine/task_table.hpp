@@ -225,6 +225,8 @@ class TaskTable {
   ArrayState& get(ArrayId id);
   ArrayState& make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all);
   std::optional<std::string> refusal_of(const TasksSubmitted& event, const EndedFacts& ended) const;
+  /// Why tasks that ask for numbers cannot have any.
+  std::optional<std::string> why_no_numbers(const TasksSubmitted& event) const;
   void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
                  Time now);
   void remember(const SaveFailedAttempt& failed);

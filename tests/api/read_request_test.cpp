@@ -453,6 +453,10 @@ TEST(ReadSubmit, AnArrayWhoseTasksAreNumberedComesAlone) {
   const std::string single = R"({"command": ["true"], "numbered": true})";
   EXPECT_THAT(refused(single + R"(, {"command": ["true"], "array": "1-3", "numbered": true})"),
               testing::HasSubstr("task 2: an array with 'numbered'"));
+  EXPECT_THAT(refused(R"({"command": ["true"], "array": "0-1000001", "numbered": true})"),
+              testing::HasSubstr("has 1000002 indices; at most 1000001"));
+  EXPECT_EQ(refused(R"({"command": ["true"], "array": "0-1000000", "numbered": true})"),
+            "accepted");
   EXPECT_THAT(refused(R"({"tool": "t", "numbered": true})"),
               testing::HasSubstr("goes with a 'command'"));
   EXPECT_THAT(refused(R"({"command": ["true"], "array": "1-3", "stdout": "/o.{number}"})"),

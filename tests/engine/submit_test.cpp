@@ -53,6 +53,15 @@ TEST_F(SubmitTest, ANumberedArrayTakesAsManyIdsAsItHasTasks) {
   expect({"accept 5"});
 }
 
+TEST_F(SubmitTest, ANumberedTaskForWhichThereIsNoNumberIsRefused) {
+  given_pilot();
+  New many = New().array(1, 2'294'967'293).on_hold();
+  many.numbered = true;
+  submit_with_key("me", "", 0, {New().on_hold(), many});
+  expect({"refuse: *there are no more numbers*"});
+  EXPECT_EQ(saved_.submitted(), 1U);
+}
+
 TEST_F(SubmitTest, TheSameKeyGivesTheSameIds) {
   submit_with_key("me", "monday", 42, {New(), New()});
   expect({"accept 1 2", "open A: *"});

@@ -499,6 +499,18 @@ void check_ways(const TaskRequest& task, const std::string& what) {
                      ": say how much 'memory' each of 'one_of' needs; 'all' goes without 'one_of'");
 }
 
+/// As large as any array of a batch system; each takes as many of the numbers.
+constexpr std::uint64_t kMostNumbered = 1'000'001;
+
+void check_numbered_task(const Reading& reading, const std::string& what) {
+  const TaskRequest& task = reading.task;
+  if (!reading.has_command) throw BadRequest(what + ": 'numbered' goes with a 'command'");
+  if (task.array.indices.size() > kMostNumbered)
+    throw BadRequest(
+        fmt::format("{}: the array has {} indices; at most {} go into one with 'numbered'", what,
+                    task.array.indices.size(), kMostNumbered));
+}
+
 /// What no key says alone.
 void check_together(Reading& reading, const std::string& what) {
   TaskRequest& task = reading.task;
@@ -519,8 +531,7 @@ void check_together(Reading& reading, const std::string& what) {
     if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     choose_items(reading, what);
   }
-  if (array.numbered && !reading.has_command)
-    throw BadRequest(what + ": 'numbered' goes with a 'command'");
+  if (array.numbered) check_numbered_task(reading, what);
   if (!reading.columns.empty() && !task.items_have_columns)
     throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
   if (!task.items.empty()) check_no_shell_reads_items(task.command, example_item(task), what);
