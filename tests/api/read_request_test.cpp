@@ -457,6 +457,10 @@ TEST(ReadSubmit, AnArrayWhoseTasksAreNumberedComesAlone) {
               testing::HasSubstr("has 1000002 indices; at most 1000001"));
   EXPECT_EQ(refused(R"({"command": ["true"], "array": "0-1000000", "numbered": true})"),
             "accepted");
+  const std::string of_nodes =
+      R"({"command": ["true"], "numbered": true, "items": ["a", "b{node}"], "stdout": "/o.)";
+  EXPECT_THAT(refused(of_nodes + R"({}"})"), testing::HasSubstr("item 2 has '{node}'"));
+  EXPECT_EQ(refused(of_nodes + R"({index}"})"), "accepted");
   EXPECT_THAT(refused(R"({"tool": "t", "numbered": true})"),
               testing::HasSubstr("goes with a 'command'"));
   EXPECT_THAT(refused(R"({"command": ["true"], "array": "1-3", "stdout": "/o.{number}"})"),

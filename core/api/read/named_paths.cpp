@@ -171,6 +171,19 @@ void check_items(const TaskRequest& task, const Written& written, const Item& ex
   }
 }
 
+/// A pilot would take it for the place of its node's name, which it puts in last.
+void check_node_names(const TaskRequest& task, const Item& example, const std::string& what) {
+  if (!has_item(task.standard_output, example) && !has_item(task.standard_error, example)) return;
+  const auto named = std::find_if(
+      task.items.begin(), task.items.end(),
+      [](const std::string& item) { return item.find("{node}") != std::string::npos; });
+  if (named != task.items.end())
+    throw BadRequest(
+        fmt::format("{}: item {} has '{{node}}', which is the node's name in files of tasks with "
+                    "'numbered'; name 'stdout' and 'stderr' by {{index}}",
+                    what, named - task.items.begin() + 1));
+}
+
 }  // namespace
 
 bool is_array(const TaskRequest& task) {
@@ -195,6 +208,7 @@ Filled filled_of(const TaskRequest& task) {
 void check_own_paths(const TaskRequest& task, const std::string& what) {
   const std::size_t tasks = task.array.indices.size();
   const Item example = example_item(task);
+  if (task.array.numbered && !task.items.empty()) check_node_names(task, example, what);
   for (const Written& written : written_by(task)) {
     if (!is_array(task) && written.is_stream &&
         (has_item(written.path) || has_index(written.path))) {
