@@ -272,6 +272,12 @@ void SlurmOptions::take(const Directive& directive, const Said& said) {
     words = directive.argument == kNone ? Words{option} : Words{option, said.value};
   }
   if (!words) refuse(said.text, {});
+  // Of several the last holds, also where it says that there is none.
+  if (directive.name == "dependency")
+    drop_options(terms_.options, {"--after", "--after-any", "--after-each"});
+  if (directive.name == "time") drop_options(terms_.options, {"--time"});
+  if (directive.name == "input") drop_options(terms_.options, {"--stdin"});
+  if (directive.name == "gres") drop_options(terms_.options, {"--gpus"});
   // Not taken for an option.
   if (words->size() == 2 && words->back().starts_with('-'))
     words = Words{words->front() + "=" + words->back()};

@@ -52,6 +52,13 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
   EXPECT_THAT(slurm("-J -x").options, ElementsAre("--name=-x")) << "a value it needs";
 }
 
+TEST(SlurmOptionsTest, TheLastHoldsAlsoWhereItSaysNone) {
+  EXPECT_THAT(slurm("-t 10 -c 2 --time=UNLIMITED").options, ElementsAre("--cpus", "2"));
+  EXPECT_THAT(slurm("-i in.txt -i none --gres=gpu:1 --gres=none").options, IsEmpty());
+  EXPECT_THAT(slurm("-d afterok:2000000001 -d afterany:2000000002").options,
+              ElementsAre("--after-any", "2"));
+}
+
 TEST(SlurmOptionsTest, AllOfANodeIsAskedForWhereverTheLineStands) {
   for (const char* line : {"--exclusive -c 4", "-c 4 --exclusive"})
     EXPECT_THAT(slurm(line).options, ElementsAre("--cpus", "4", "--cpus", "all")) << line;
