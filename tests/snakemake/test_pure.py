@@ -539,7 +539,9 @@ def test_the_client_imports_little():
         {"A": "1", "TMPDIR": "/t", "SLURM_JOB_ID": "4", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
     )
     assert kept == {"A": "1", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "LATIN": "\udcff"}
-    assert surroundings.handed_on({"PBS_JOBID": "4", "NCPUS": "2", "ENVIRONMENT": "PBS_BATCH"}) == {"ENVIRONMENT": "PBS_BATCH"}
+    assert surroundings.handed_on({"PBS_JOBID": "4", "NCPUS": "2", "ENVIRONMENT": "PBS_BATCH"}) == {
+        "ENVIRONMENT": "PBS_BATCH"
+    }
     assert surroundings.handed_on({"SLURM_JOB_ID": "4", "NCPUS": "2", "ENVIRONMENT": "BATCH"}) == {"NCPUS": "2"}
     assert surroundings.handed_on({"NCPUS": "2", "ENVIRONMENT": "BATCH"}) == {"NCPUS": "2", "ENVIRONMENT": "BATCH"}
     assert "OMP_NUM_THREADS" not in surroundings.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
