@@ -41,7 +41,7 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
     save.outcome.ended = from_microseconds(2'000'000 - 3 * index);
     save.outcome.peak_memory = std::uint64_t{100} * index;
     save.outcome.cpu_time = Duration{index};
-    save.outcome.read_bytes = 512 * (index - 4);
+    save.outcome.read_bytes = std::uint64_t{512} * (index - 4);
     save.outcome.written_bytes = 4096;
     save.outcome.log = {"logs/one", index, index + 1, index + 2, index + 3, index % 2 == 0};
     return Write{save, {}};
