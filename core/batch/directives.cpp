@@ -77,16 +77,4 @@ std::string refusal_of(const std::string& where, const std::string& said, std::s
   return where + "'" + said + "': " + std::string(what);
 }
 
-void drop_options(std::vector<std::string>& words,
-                  std::initializer_list<std::string_view> options) {
-  bool is_dropped = false;
-  std::erase_if(words, [&](const std::string& word) {
-    if (word.starts_with("--")) {
-      const std::string_view option = std::string_view(word).substr(0, word.find('='));
-      is_dropped = std::find(options.begin(), options.end(), option) != options.end();
-    }
-    return is_dropped;
-  });
-}
-
 }  // namespace hpcbatch::batch

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,8 +61,5 @@ std::optional<std::uint64_t> number_in(std::string_view text);
 
 /// `name: what` of one that is refused, beginning with `where`.
 std::string refusal_of(const std::string& where, const std::string& said, std::string_view what);
-
-/// Takes options of `submit` out of its words, with the values behind them.
-void drop_options(std::vector<std::string>& words, std::initializer_list<std::string_view> options);
 
 }  // namespace hpcbatch::batch

@@ -272,12 +272,6 @@ void SlurmOptions::take(const Directive& directive, const Said& said) {
     words = directive.argument == kNone ? Words{option} : Words{option, said.value};
   }
   if (!words) refuse(said.text, {});
-  // Of several the last holds, also where it says that there is none.
-  if (directive.name == "dependency")
-    drop_options(terms_.options, {"--after", "--after-any", "--after-each"});
-  if (directive.name == "time") drop_options(terms_.options, {"--time"});
-  if (directive.name == "input") drop_options(terms_.options, {"--stdin"});
-  if (directive.name == "gres") drop_options(terms_.options, {"--gpus"});
   // Not taken for an option.
   if (words->size() == 2 && words->back().starts_with('-'))
     words = Words{words->front() + "=" + words->back()};
@@ -287,7 +281,17 @@ void SlurmOptions::take(const Directive& directive, const Said& said) {
     ours += one.starts_with(kPatternMark) ? one.substr(1) : one;
   }
   terms_.held.push_back(said.text + (ours.empty() ? "" : " as " + ours));
-  terms_.options.insert(terms_.options.end(), words->begin(), words->end());
+  // Of several the last holds, also where it says that there is none.
+  std::erase_if(words_of_, [&](const auto& one) { return one.first == directive.name; });
+  words_of_.emplace_back(directive.name, std::move(*words));
+}
+
+bool SlurmOptions::is_left_out(std::string_view name, std::string_view value) {
+  if (caller_ == SlurmCaller::Submit) return false;
+  if (name == "open-mode") return terms_.appends = value.starts_with('a');
+  const bool is_for_steps = name == "signal" && value.find("B:") == std::string_view::npos;
+  if (is_for_steps) terms_.signal.clear();
+  return is_for_steps;
 }
 
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
@@ -302,9 +306,9 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"mem-per-gpu", &S::memory_per_gpu},
        {"cpus-per-gpu", &S::cpus_per_gpu},
        {"time", &S::time},
-       {"gpus", &S::gpus},
-       {"gpus-per-node", &S::gpus_per_node},
-       {"gpus-per-task", &S::gpus_per_task},
+       {"gpus", &S::gpus<&Terms::gpus>},
+       {"gpus-per-node", &S::gpus<&Terms::gpus_per_node>},
+       {"gpus-per-task", &S::gpus<&Terms::gpus_per_task>},
        {"gres", &S::gres},
        {"output", &S::output},
        {"error", &S::error},
@@ -388,24 +392,11 @@ std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
   return Words{"--time", std::to_string(time->count()) + "s"};
 }
 
+template <std::string Terms::*into>
 std::optional<SlurmOptions::Words> SlurmOptions::gpus(const Said& said) {
   const auto count = gpu_count(said.value);
   if (!count) return std::nullopt;
-  terms_.gpus = *count;
-  return Words{"--gpus", *count};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::gpus_per_node(const Said& said) {
-  const auto count = gpu_count(said.value);
-  if (!count) return std::nullopt;
-  terms_.gpus_per_node = *count;
-  return Words{"--gpus", *count};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::gpus_per_task(const Said& said) {
-  const auto count = gpu_count(said.value);
-  if (!count) return std::nullopt;
-  terms_.gpus_per_task = *count;
+  terms_.*into = *count;
   return Words{"--gpus", *count};
 }
 
@@ -504,6 +495,8 @@ std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
 
 Terms SlurmOptions::finish() {
   Words& options = terms_.options;
+  for (const auto& [name, words] : words_of_)
+    options.insert(options.end(), words.begin(), words.end());
   const auto add = [&](const char* option, const std::string& value) {
     options.emplace_back(option);
     options.push_back(value);

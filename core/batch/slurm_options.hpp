@@ -55,9 +55,8 @@ class SlurmOptions {
   std::optional<Words> memory_per_gpu(const Said& said);
   std::optional<Words> cpus_per_gpu(const Said& said);
   std::optional<Words> time(const Said& said);
+  template <std::string Terms::*into>
   std::optional<Words> gpus(const Said& said);
-  std::optional<Words> gpus_per_node(const Said& said);
-  std::optional<Words> gpus_per_task(const Said& said);
   std::optional<Words> gres(const Said& said);
   std::optional<Words> output(const Said& said);
   std::optional<Words> error(const Said& said);
@@ -74,18 +73,11 @@ class SlurmOptions {
   std::string mark_, where_;
   SlurmCaller caller_;
   Terms terms_;
+  std::vector<std::pair<std::string_view, Words>> words_of_;  ///< of submit, by the option's name
   std::uint32_t cpus_per_task_{0}, cpus_per_gpu_{0};
   std::uint64_t memory_per_gpu_{0};
   bool exclusive_{false};
 };
-
-inline bool SlurmOptions::is_left_out(std::string_view name, std::string_view value) {
-  if (caller_ == SlurmCaller::Submit) return false;
-  if (name == "open-mode") return terms_.appends = value.starts_with('a');
-  const bool is_for_steps = name == "signal" && value.find("B:") == std::string_view::npos;
-  if (is_for_steps) terms_.signal.clear();
-  return is_for_steps;
-}
 
 /// Of `afterok:2000000012:2000000013,afterany:2000000014`: options of submit.  Throws
 /// std::invalid_argument, which says what cannot be waited for.

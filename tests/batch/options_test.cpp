@@ -45,8 +45,8 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
               ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
                           "--array", "0-9:3%2"));
   EXPECT_THAT(slurm("--part=cpu -A lab --hold --nice --nice=-5 --tmp=10G").options,
-              ElementsAre("--partition", "cpu", "--account", "lab", "--hold", "--priority=-100",
-                          "--priority", "5", "--disk", "10G"));
+              ElementsAre("--partition", "cpu", "--account", "lab", "--hold", "--priority", "5",
+                          "--disk", "10G"));
   EXPECT_THAT(slurm("--mem 0 --exclusive").options, ElementsAre("--mem", "all", "--cpus", "all"));
   EXPECT_THAT(slurm("-t 0 --time=UNLIMITED").options, IsEmpty());
   EXPECT_THAT(slurm("-J -x").options, ElementsAre("--name=-x")) << "a value it needs";
