@@ -244,7 +244,7 @@ def written(folder, programs):
 
 def test_programs_of_the_docs_and_ways_to_call_are_right(python, tmp_path):
     programs = python_programs()
-    assert {"tasks_sweep", "tasks_calls", "tasks_functions"} <= programs.keys() and len(programs) >= 5
+    assert {"python_sweep", "python_calls", "python_functions"} <= programs.keys() and len(programs) >= 5
     written(tmp_path / "programs", {**programs, "ways_to_call": RIGHT})
     assert errors_of_mypy(python, tmp_path / "programs") == {}
     assert errors_of_pyright(python, tmp_path / "programs", "strict") == {}
