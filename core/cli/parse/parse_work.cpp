@@ -108,7 +108,7 @@ void add_choices(CLI::App& verb, WorkOptions& work) {
 }
 
 void add_export(CLI::App& verb, WorkOptions& work) {
-  verb.option_defaults()->group("Surroundings");
+  verb.option_defaults()->group("Environment");
   add_value(
       verb, "--export", "LIST", [&work](const std::string& t) { read_export(t, work); },
       "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and NAME=VALUE, "
@@ -237,7 +237,7 @@ void add_submit(CLI::App& app, Command& into) {
                    "same); what is behind `--` are its arguments")
       ->type_name("");
   add_work_options(*verb, submit->work, true);
-  verb->option_defaults()->group("Course");
+  verb->option_defaults()->group("Order and retries");
   verb->add_option("--key", submit->key, "the same key again gives the same ids")->type_name("KEY");
   add_many(*verb, submit->many);
   verb->add_option(
@@ -245,7 +245,7 @@ void add_submit(CLI::App& app, Command& into) {
           "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - is "
           "JSON lines on standard input")
       ->type_name("FILE");
-  verb->option_defaults()->group("Course");
+  verb->option_defaults()->group("Order and retries");
   verb->add_flag("--dry-run", submit->dry_run,
                  "queue nothing; show what would run, and in which shapes (exit 2: in none)");
   verb->add_flag("--wait", submit->wait,
@@ -266,7 +266,7 @@ void add_submit(CLI::App& app, Command& into) {
 }  // namespace
 
 void add_work_options(CLI::App& verb, WorkOptions& work, bool is_submit) {
-  for (const char* group : {"Needs", "Surroundings", "Course", "Tool", "Files"}) {
+  for (const char* group : {"Needs", "Environment", "Order and retries", "Tool", "Files"}) {
     verb.option_defaults()->group(group);
     for (const TaskKey& key : task_keys()) {
       if (key.group == group && (is_submit || !key.more.only_submit)) add_key(verb, work, key);
