@@ -281,7 +281,7 @@ Result<double> error_with(Seconds half_life, const PastLesson& lesson, std::size
     of_started.push_back((*told)[at]);
     waited.push_back(lesson.waits[first + at].waited);
   }
-  return errors_of(of_started, waited).mean_square;
+  return mean_square_of(of_started, waited);
 }
 
 Result<Seconds> best_half_life(const PastLesson& lesson, std::size_t end, const Teacher& teacher) {
@@ -319,8 +319,8 @@ Result<void> judge(WaitModelFacts& facts, const PastLesson& lesson, std::size_t 
   }
   if (const auto why = what_speaks_against(by_model, by_medians, waited))
     return Error{Error::Kind::Rejected, *why};
-  facts.mean_square = errors_of(by_model, waited).mean_square;
-  facts.mean_square_medians = errors_of(by_medians, waited).mean_square;
+  facts.mean_square = mean_square_of(by_model, waited);
+  facts.mean_square_medians = mean_square_of(by_medians, waited);
   facts.spread = spread_of(*told, lesson, first);
   return {};
 }

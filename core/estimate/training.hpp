@@ -1,7 +1,6 @@
 // Training in a process of its own: it may take all memory, crash or never end, and nobody else does.
 #pragma once
 
-#include "foresight/wait_history.hpp"
 #include "hpcbatch/estimator.hpp"
 #include "hpcbatch/result.hpp"
 #include "plugin_host/plugin_host.hpp"
@@ -23,9 +22,6 @@ struct Lesson {
 std::string to_bytes(const Lesson& lesson);
 /// Throws std::invalid_argument where the bytes are not whole.
 Lesson lesson_of(std::string_view bytes);
-
-/// Of what a model learns; how a queue fares changes with its users.
-inline constexpr foresight::Seconds kHalfLife = 10 * foresight::kDay;
 
 struct TrainingProcess {
   std::string program;  ///< `hpcbatch-estimate`, or /proc/self/exe where this is it

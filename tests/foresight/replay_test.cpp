@@ -1,40 +1,9 @@
-#include "foresight/replay/episodes.hpp"
-#include "foresight/replay/fidelity.hpp"
+#include "played_trace.hpp"
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 namespace hpcbatch::foresight {
 namespace {
-
-/// What a cluster that is known plays of random work, as a trace of it.
-Trace played(const ClusterModel& model, int jobs, Seconds gap) {
-  std::mt19937 random(11);
-  Cluster cluster(model);
-  std::vector<Cluster::Id> ids;
-  for (int i = 0; i < jobs; ++i) {
-    cluster.advance(cluster.now() + static_cast<Seconds>(random()) % (2 * gap));
-    Job job;
-    job.submitted = cluster.now();
-    job.user = static_cast<std::int32_t>(random() % 20);
-    job.nodes = static_cast<std::int32_t>(1 + random() % 4);
-    job.limit = kHour * static_cast<Seconds>(1 + random() % 12);
-    job.runs = job.limit / (1 + job.user % 4);
-    ids.push_back(cluster.submit(job));
-  }
-  for (auto next = cluster.next_event(); next; next = cluster.next_event()) cluster.advance(*next);
-  Trace trace;
-  for (const auto id : ids) trace.jobs.push_back({cluster.job(id), *cluster.started(id)});
-  return trace;
-}
-
-ClusterModel sixteen() {
-  ClusterModel model;
-  model.nodes = {{0, 16}};
-  model.backfill_interval = model.resolution = 10 * kMinute;
-  return model;
-}
 
 TEST(FidelityTest, AClusterPlaysItsOwnTraceExactly) {
   const Trace trace = played(sixteen(), 3000, 20 * kMinute);
@@ -97,60 +66,6 @@ TEST(CalibrationTest, ABoundIsWhereManyUsersStop) {
   EXPECT_EQ(bound_of_users(trace), 3);
   for (int i = 0; i < 5; ++i) trace.jobs.push_back(traced(0, i, kHour, 1, 99));
   EXPECT_EQ(bound_of_users(trace), 0);
-}
-
-Episodes some(const Trace& trace) {
-  Episodes how;
-  how.cluster = how.model = sixteen();
-  how.pilot_nodes = 4;
-  how.from = 14 * kDay;
-  how.until = std::min(trace.jobs.back().job.submitted - 5 * kDay, 18 * kDay);
-  how.every = 12 * kHour;
-  how.draws.count = 7;
-  how.policies = {Policy::Reactive, Policy::Mean, Policy::LookAhead, Policy::AskAhead};
-  return how;
-}
-
-TEST(EpisodesTest, AskingAheadCutsTheGaps) {
-  const Trace trace = played(sixteen(), 3000, 20 * kMinute);
-  const auto found = play_episodes(trace, some(trace), [](auto, auto) { return true; });
-  ASSERT_EQ(found.policies.size(), 4U);
-  const PolicyResult& reactive = found.policies[0];
-  const PolicyResult& ahead = found.policies[3];
-  ASSERT_EQ(reactive.gaps.size(), 9U);
-  EXPECT_EQ(found.bounds.size(), 9U);
-  EXPECT_GT(reactive.interruption(), 0.5);
-  EXPECT_EQ(reactive.overlap(), 0);
-  EXPECT_LT(ahead.interruption(), reactive.interruption() / 2);
-  EXPECT_GE(ahead.uninterrupted(), reactive.uninterrupted());
-}
-
-TEST(EpisodesTest, TheSameResultsEachTime) {
-  const Trace trace = played(sixteen(), 3000, 20 * kMinute);
-  const auto one = play_episodes(trace, some(trace), [](auto, auto) { return true; });
-  const auto other = play_episodes(trace, some(trace), [](auto, auto) { return true; });
-  for (std::size_t i = 0; i < one.policies.size(); ++i)
-    EXPECT_EQ(one.policies[i].gaps, other.policies[i].gaps);
-}
-
-TEST(EpisodesTest, WhatComesLaterChangesNoDecision) {
-  Trace trace = played(sixteen(), 3000, 20 * kMinute);
-  Episodes how = some(trace);
-  how.until = how.from;
-  const auto before = play_episodes(trace, how, [](auto, auto) { return true; });
-  // Accounting of what ends after the episode has begun is not known in it.
-  for (TracedJob& job : trace.jobs) {
-    if (job.job.submitted > how.from + 5 * kDay) job.job.runs = 0;
-  }
-  const auto after = play_episodes(trace, how, [](auto, auto) { return true; });
-  for (std::size_t i = 0; i < before.policies.size(); ++i)
-    EXPECT_EQ(before.policies[i].gaps, after.policies[i].gaps);
-}
-
-TEST(EpisodesTest, ItCanBeLeft) {
-  const Trace trace = played(sixteen(), 3000, 20 * kMinute);
-  const auto found = play_episodes(trace, some(trace), [](auto, auto) { return false; });
-  EXPECT_LT(found.bounds.size(), 9U);
 }
 
 }  // namespace

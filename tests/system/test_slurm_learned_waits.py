@@ -95,11 +95,11 @@ def test_what_is_no_site_or_no_estimator_is_said(slurm):
         assert not (site.home / "models").exists()
 
 
-def test_ctrl_c_ends_programs_that_a_verb_becomes(slurm, tmp_path):
+def test_ctrl_c_ends_verbs_that_work_by_themselves(slurm, tmp_path):
     with site_with_past(slurm, tmp_path, []) as site:
         (tmp_path / "bin" / "sacct").write_text("#!/bin/sh\nexec sleep 30\n")
         site.ok("engine", "start")
-        for program, words in (("hpcbatch-sim", ["sim", "-"]), ("hpcbatch-estimate", ["waits", "train"])):
+        for program, words in (("hpcbatch", ["sim", "-"]), ("hpcbatch-estimate", ["waits", "train"])):
             process = site.begin(*words)
             wait_until(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith(program), 30, program)
             process.send_signal(signal.SIGINT)

@@ -1,8 +1,6 @@
 // What the user asked for, one plain value per verb.
 #pragma once
 
-#include "cli/parse/sim_command.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -302,6 +300,14 @@ struct DropboxCommand {
 };
 struct BackupCommand {
   std::string file;  ///< absolute, new
+  bool json{false};
+};
+/// A trace of a cluster that is played.
+struct SimCommand {
+  std::string trace;  ///< file, gzip'ed or not; `-`: standard input
+  std::string partition;
+  std::optional<std::int64_t> nodes;     ///< without: as many as the trace had in use
+  std::string backfill{"conservative"};  ///< easy, none
   bool json{false};
 };
 /// Links of Slurm's names, to be first in PATH.

@@ -38,7 +38,7 @@ Look
   report              what tasks asked for and used, and what would save most
   waits [SHAPE]       how long allocations wait in the queues
   keep [SHAPE]        have pilots of a shape there until a time, or list those
-  sim TRACE           what pilots would have waited on a cluster with that past
+  sim TRACE           how near waits are told on a cluster's own past
   sites, allocations, pilots, tools [show NAME | check NAME]
   sites add NAME      ask a batch system, and write its entry for you
   sites clean NAME    remove old files from its workspace

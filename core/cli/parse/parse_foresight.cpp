@@ -1,40 +1,17 @@
-// `waits`, `keep` and `sim`: how long pilots wait, would have waited on a cluster whose past is
-// known, and which are to be there without a wait.
+// `waits`, `keep` and `sim`: how long pilots wait, which are to be there without a wait, and a
+// cluster's past played.
 #include "cli/parse/parse.hpp"
-#include "cli/parse/sim_command.hpp"
 #include "cli/parse/spelled.hpp"
 #include "documents/texts.hpp"
-#include "model/quantities.hpp"
 
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <memory>
 
 namespace hpcbatch::detail {
 namespace {
-
-CLI::Range as_many_as_there_may_be() {
-  return {std::int64_t{1}, std::int64_t{10'000'000}, "a number up to 10000000"};
-}
-
-std::int64_t whole_seconds(const std::string& text) {
-  const auto duration = parse_duration(text);
-  const auto seconds =
-      duration ? std::chrono::duration_cast<std::chrono::seconds>(*duration).count() : 0;
-  if (seconds <= 0) throw std::invalid_argument("'" + text + "' is no time such as 90m, 4h or 2d");
-  return seconds;
-}
-
-double cost_of(const std::string& text) {
-  double cost = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  if (error != std::errc{} || end != text.data() + text.size() || !(cost > 0) || cost > 1e9)
-    throw std::invalid_argument("'" + text + "' is no number above 0");
-  return cost;
-}
 
 std::string backfill_of(const std::string& text) {
   const std::vector<std::string> known{"conservative", "easy", "none"};
@@ -42,84 +19,6 @@ std::string backfill_of(const std::string& text) {
     throw std::invalid_argument("'" + text + "' is none of conservative, easy, none" +
                                 spelling_hint(text, known));
   return text;
-}
-
-/// Counted in the trace's own zone.
-std::int64_t day_of(const std::string& text) {
-  for (const char* form : {"%Y-%m-%d", "%Y-%m-%dT%H:%M"}) {
-    std::tm day{};
-    const char* end = ::strptime(text.c_str(), form, &day);
-    if (end && *end == '\0') return ::timegm(&day);
-  }
-  throw std::invalid_argument("'" + text + "' is no day such as 2023-01-20 or 2023-01-20T12:00");
-}
-
-void add_cluster(CLI::App& verb, SimCommand& sim) {
-  verb.add_option("TRACE", sim.trace,
-                  "what `sacct -P` printed, or a file in the Standard Workload Format; packed by "
-                  "gzip or not; `-`: standard input")
-      ->required();
-  verb.add_option("--partition", sim.partition, "only jobs of this one (all, if there is one)")
-      ->type_name("NAME");
-  verb.add_option("--nodes", sim.nodes, "that the cluster has (as many as were in use)")
-      ->check(above_zero())
-      ->check(as_many_as_there_may_be())
-      ->type_name("N");
-  add_value(
-      verb, "--backfill", "WORD",
-      [&sim](const std::string& text) { sim.backfill = backfill_of(text); },
-      "of its scheduler: conservative, easy or none (conservative)");
-}
-
-void add_episodes(CLI::App& verb, SimCommand& sim) {
-  verb.add_flag("--whole", sim.whole, "play the whole trace only, no pilots");
-  verb.add_option("--pilot-nodes", sim.pilot_nodes, "sizes of pilots, a table for each (1)")
-      ->delimiter(',')
-      ->check(above_zero())
-      ->check(as_many_as_there_may_be())
-      ->type_name("N,N");
-  add_value(
-      verb, "--pilot-time", "TIME",
-      [&sim](const std::string& text) { sim.pilot_time = whole_seconds(text); },
-      "how long one runs (2d)");
-  add_value(
-      verb, "--every", "TIME", [&sim](const std::string& text) { sim.every = whole_seconds(text); },
-      "between the starts of two episodes (4h)");
-  add_value(
-      verb, "--since", "DAY", [&sim](const std::string& text) { sim.since = day_of(text); },
-      "the first episode (two weeks into the trace, so that run times are known)");
-  add_value(
-      verb, "--until", "DAY", [&sim](const std::string& text) { sim.until = day_of(text); },
-      "the last (five days before the trace ends)");
-  add_value(
-      verb, "--waiting-cost", "X",
-      [&sim](const std::string& text) { sim.waiting_cost = cost_of(text); },
-      "what an hour costs in which work waits for a pilot (19)");
-  add_value(
-      verb, "--idle-cost", "X", [&sim](const std::string& text) { sim.idle_cost = cost_of(text); },
-      "and one in which a pilot is idle (1)");
-  add_value(
-      verb, "--most-idle", "TIME",
-      [&sim](const std::string& text) { sim.most_idle = whole_seconds(text); },
-      "that is risked for one pilot, on average (105m)");
-}
-
-void add_wrong_model(CLI::App& verb, SimCommand& sim) {
-  verb.add_option("--model-nodes", sim.model_nodes,
-                  "that the look-ahead takes the cluster for (as many as it has)")
-      ->check(above_zero())
-      ->check(as_many_as_there_may_be())
-      ->type_name("N");
-  add_value(
-      verb, "--model-backfill", "WORD",
-      [&sim](const std::string& text) { sim.model_backfill = backfill_of(text); },
-      "the scheduler that it takes it for (the cluster's)");
-  verb.add_flag("--unknown-order", sim.unknown_order,
-                "it does not know the priorities of those that wait");
-  verb.add_option("--hide-each", sim.hide_each, "it does not see each N-th job")
-      ->check(above_zero())
-      ->check(as_many_as_there_may_be())
-      ->type_name("N");
 }
 
 void add_waits(CLI::App& app, Command& into) {
@@ -200,20 +99,27 @@ void add_keep(CLI::App& app, Command& into) {
 
 void add_sim(CLI::App& app, Command& into) {
   auto sim = std::make_shared<SimCommand>();
-  CLI::App* verb = app.add_subcommand(
-      "sim", "replay a trace: how long pilots wait, and what asking for them ahead brings");
-  add_cluster(*verb, *sim);
-  add_episodes(*verb, *sim);
-  add_wrong_model(*verb, *sim);
-  verb->add_flag("--json", sim->json, "one JSON object, with stable keys");
+  CLI::App* verb =
+      app.add_subcommand("sim", "play a cluster's past: how near waits are told that really were");
+  verb->add_option("TRACE", sim->trace,
+                   "what `sacct -P` printed; packed by gzip or not; `-`: standard input")
+      ->required();
+  verb->add_option("--partition", sim->partition, "only jobs of this one (all, if there is one)")
+      ->type_name("NAME");
+  verb->add_option("--nodes", sim->nodes, "that the cluster has (as many as were in use)")
+      ->check(above_zero())
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}, "a number up to 10000000"))
+      ->type_name("N");
+  add_value(
+      *verb, "--backfill", "WORD",
+      [sim](const std::string& text) { sim->backfill = backfill_of(text); },
+      "of its scheduler: conservative, easy or none (conservative)");
+  add_json_flag(*verb, sim->json);
   verb->footer(
       "Examples:\n"
       "  sacct -aPXr gpu --noconvert -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
       "    End,Priority,Timelimit,NNodes,AllocCPUS,Partition | hpcbatch sim -\n"
-      "  hpcbatch sim trace.swf.gz --nodes 128 --pilot-nodes 1,8 --every 1d\n"
-      "Each episode: two days of the trace to warm up, then a pilot; until it ends each policy "
-      "says "
-      "every ten minutes whether to submit the next.");
+      "  hpcbatch sim trace.gz --nodes 128 --backfill easy");
   verb->callback([sim, &into] { into = *sim; });
 }
 

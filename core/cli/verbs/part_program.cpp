@@ -1,6 +1,5 @@
 #include "cli/verbs/part_program.hpp"
 
-#include "cli/parse/sim_command.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/verbs/doctor.hpp"
 #include "cli/verbs/verbs.hpp"
@@ -39,12 +38,6 @@ int care_for_plugins(const PluginCommand& command, const Session& session) {
                                   {"file", command.file}, {"config", command.config},
                                   {"json", command.json}};
   become_part("hpcbatch-plugin", {boost::json::serialize(asked)}, session.interrupt);
-}
-
-// `sim`: hands over to the program that replays traces.
-
-int replay_trace(const SimCommand& command, const Session& session) {
-  become_part("hpcbatch-sim", {boost::json::serialize(to_json(command))}, session.interrupt);
 }
 
 }  // namespace hpcbatch

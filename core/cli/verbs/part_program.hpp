@@ -1,5 +1,5 @@
 // Verbs that hand over to a program that is a part of an installation beside `hpcbatch` itself:
-// `plugin` and `sim`.
+// `plugin` and `waits train`.
 #pragma once
 
 #include "cli/process/exit.hpp"

@@ -24,7 +24,6 @@ int show_top(const TopCommand& command, const Session& session);
 int report_usage(const ReportCommand& command, const Session& session);
 int show_waits(const WaitsCommand& command, const Session& session);
 int keep_pilots(const KeepCommand& command, const Session& session);
-// These become a program of their own, or throw.
 int replay_trace(const SimCommand& command, const Session& session);
 int start_tool(const NewToolCommand& command, const Session& session);
 int care_for_plugins(const PluginCommand& command, const Session& session);

@@ -109,6 +109,29 @@ Fidelity play_trace(const Trace& trace, const ClusterModel& model, Seconds warm_
 
 namespace {
 
+ClusterModel::Backfill backfill_of(const std::string& word) {
+  if (word == "easy") return ClusterModel::Backfill::Easy;
+  if (word == "none") return ClusterModel::Backfill::None;
+  return ClusterModel::Backfill::Conservative;
+}
+
+}  // namespace
+
+ClusterModel large_site(std::int32_t nodes, const std::string& backfill) {
+  ClusterModel model;
+  model.nodes = {{0, nodes}};
+  model.backfill = backfill_of(backfill);
+  model.backfill_interval = 10 * kMinute;
+  model.resolution = 10 * kMinute;
+  model.window = 2 * kDay;
+  model.most_tested = 3000;
+  model.age_weight = 7000;
+  model.size_weight = 100;
+  return model;
+}
+
+namespace {
+
 constexpr Seconds kBucket = 4 * kHour;
 constexpr Seconds kHasWaited = 10 * kMinute;
 constexpr Seconds kStartsAfterEnd = kMinute;

@@ -4,6 +4,7 @@
 #include "foresight/cluster.hpp"
 #include "foresight/replay/trace.hpp"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct Fidelity {
 
 /// `warm_up`: what is submitted so soon after the first start is played, and not counted.
 Fidelity play_trace(const Trace& trace, const ClusterModel& model, Seconds warm_up = 7 * kDay);
+
+/// As large sites set Slurm (bf_interval and bf_resolution 600, bf_window two days), with the weights
+/// of age and size of Mirage's simulator (SC'23).  `backfill`: conservative, easy or none.
+ClusterModel large_site(std::int32_t nodes, const std::string& backfill);
 
 // What a trace does not say, and its cluster cannot be played without: how many nodes there were,
 // and which jobs waited for another of their user, not for nodes.

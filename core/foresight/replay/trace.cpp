@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <set>
 #include <sstream>
@@ -20,11 +19,9 @@ namespace {
 /// Who asked for no limit is planned with a year.
 constexpr Seconds kNoLimit = 365 * kDay;
 constexpr std::size_t kTitlesUntil = 10;
-constexpr std::size_t kSwfFields = 18;
 constexpr const char* kCutInALine = "the trace ends in the middle of a line: it is cut off";
 // No cluster has more; what says so is damaged.
 constexpr Seconds kMostNodes = 10'000'000;
-constexpr Seconds kLatest = 1'000'000'000'000;
 constexpr Seconds kLongestTrace = kDay * 365 * 50;
 // Of jobs that have half of their nodes or less; more than this part of all is a cluster whose nodes
 // are shared.
@@ -221,90 +218,6 @@ class SacctReader {
   std::set<std::string> partitions_;
 };
 
-class SwfReader {
- public:
-  /// "; UnixStartTime: 0", "; MaxJobs: 28490"
-  void read_head(const std::string& line) {
-    const auto colon = line.find(':');
-    if (colon == std::string::npos) return;
-    std::istringstream name_in(line.substr(1, colon - 1)), value_in(line.substr(colon + 1));
-    std::string name, value;
-    name_in >> name;
-    value_in >> value;
-    const auto number = number_of<Seconds>(value);
-    if (!number || *number < 0 || *number > kLatest) return;
-    if (name == "UnixStartTime") since_ = *number;
-    if (name == "MaxRecords" || (name == "MaxJobs" && told_ == 0))
-      told_ = static_cast<std::size_t>(*number);
-  }
-
-  void read(const std::string& line, std::size_t number) {
-    std::array<double, kSwfFields> field{};
-    std::istringstream in(line);
-    std::size_t count = 0;
-    while (count < field.size() && in >> field[count]) ++count;
-    fields_ = count;
-    if (count < 5)
-      throw std::invalid_argument(
-          "line " + std::to_string(number) +
-          " of the trace is none of the Standard Workload Format: " + line.substr(0, 60));
-    const auto whole = [&](std::size_t at) {
-      const bool is_there = at < count && std::abs(field[at]) < 1e15;
-      return is_there ? static_cast<Seconds>(field[at]) : Seconds{-1};
-    };
-    const Seconds submitted = whole(1), wait = whole(2), runs = whole(3);
-    const Seconds nodes = whole(4) > 0 ? whole(4) : whole(7);
-    if (submitted < 0 || wait < 0 || runs < 0 || nodes <= 0 || nodes > kMostNodes ||
-        std::max({submitted, wait, runs}) > kLatest) {
-      ++trace_.skipped;
-      return;
-    }
-    TracedJob traced;
-    traced.started = since_ + submitted + wait;
-    traced.job.submitted = since_ + submitted;
-    traced.job.runs = runs;
-    traced.job.limit = whole(8) > 0 ? std::min(whole(8), kNoLimit) : std::max<Seconds>(runs, 1);
-    traced.job.nodes = static_cast<std::int32_t>(nodes);
-    traced.job.user = static_cast<std::int32_t>(std::clamp<Seconds>(whole(11), -1, kMostNodes));
-    traced.job.name = static_cast<std::uint32_t>(std::clamp<Seconds>(whole(13), 0, kMostNodes));
-    trace_.jobs.push_back(traced);
-  }
-  /// `is_open`: the last line had no end.
-  Trace all(bool is_open) {
-    const std::size_t there = trace_.jobs.size() + trace_.skipped;
-    if (is_open && fields_ < kSwfFields) trace_.notes.emplace_back(kCutInALine);
-    if (there < told_) {
-      trace_.notes.push_back("its head tells of " + std::to_string(told_) + " jobs, and " +
-                             std::to_string(there) + " are there: it is cut off");
-    }
-    return std::move(trace_);
-  }
-
- private:
-  Trace trace_;
-  Seconds since_{0};
-  std::size_t told_{0}, fields_{kSwfFields};
-};
-
-bool is_of_numbers(const std::string& line) {
-  return line.find_first_not_of("0123456789+-.eE \t\r") == std::string::npos &&
-         words_of(line).size() >= 5;
-}
-
-/// `line`: the first of it that is no head, the `number`-th of the file.
-Trace read_swf(std::istream& in, SwfReader swf, std::string line, std::size_t number) {
-  bool is_open = false;
-  do {
-    is_open = in.eof();
-    if (line.starts_with(';'))
-      swf.read_head(line);
-    else if (!line.empty())
-      swf.read(line, number);
-    ++number;
-  } while (std::getline(in, line));
-  return swf.all(is_open);
-}
-
 Trace read_sacct(std::istream& in, const std::string& titles, const std::string& partition) {
   SacctReader sacct(titles, partition);
   bool is_cut = false;
@@ -320,24 +233,12 @@ Trace read_sacct(std::istream& in, const std::string& titles, const std::string&
 
 Trace read_lines(std::istream& in, const std::string& partition) {
   std::string line;
-  SwfReader swf;
-  std::size_t number = 0, others = 0;
-  // Above the titles there may be a count; heads of the Standard Workload Format are long.
-  while (others < kTitlesUntil && std::getline(in, line)) {
-    ++number;
-    if (line.starts_with(';')) swf.read_head(line);
-    if (line.empty() || line.starts_with(';')) continue;
-    ++others;
+  // Above the titles there may be a count.
+  for (std::size_t number = 0; number < kTitlesUntil && std::getline(in, line); ++number)
     if (line.find("Submit") != std::string::npos) return read_sacct(in, line, partition);
-    if (!is_of_numbers(line)) continue;
-    if (!partition.empty())
-      throw std::invalid_argument(
-          "the Standard Workload Format names no partitions: leave out the partition");
-    return read_swf(in, std::move(swf), line, number);
-  }
   throw std::invalid_argument(
-      "this is no trace: neither titles as sacct prints them (with Submit among them) nor the "
-      "Standard Workload Format");
+      "this is no trace: its first lines hold no titles as sacct prints them (with Submit among "
+      "them); print one with sacct -P (hpcbatch sim --help has the line)");
 }
 
 }  // namespace

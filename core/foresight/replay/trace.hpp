@@ -25,13 +25,11 @@ struct Trace {
   std::vector<std::string> notes{};  ///< sentences on what it lacks
 };
 
-/// Either the Standard Workload Format (Feitelson's Parallel Workloads Archive, version 2.2; what
-/// it calls processors counts as nodes), or what `sacct` prints: titles above columns between `|`
-/// (`-P`), tabs or blanks, among them Submit, Start, End (2022-11-01T15:34:14), Timelimit or
-/// TimelimitRaw (minutes), NNodes, and, where they are there, AllocCPUS or NCPUS (without it each job
-/// is taken to have its nodes for itself), User or UID, JobName, Priority, Partition (only those of
-/// `partition`, where one is named).  Titles may be cut to their columns'
-/// widths.  Throws std::invalid_argument with one sentence, and the line where there is one.
+/// What `sacct` prints: titles above columns between `|` (`-P`), tabs or blanks, among them Submit,
+/// Start, End (2022-11-01T15:34:14), Timelimit or TimelimitRaw (minutes), NNodes, and, where they
+/// are there, AllocCPUS or NCPUS (without it each job is taken to have its nodes for itself), User
+/// or UID, JobName, Priority, Partition (only those of `partition`, where one is named).  Titles may
+/// be cut to their columns' widths.  Throws std::invalid_argument with one sentence.
 Trace read_trace(std::istream& in, const std::string& partition = "");
 
 }  // namespace hpcbatch::foresight

@@ -1,9 +1,9 @@
 // How well waits are told, on polls of a real queue: an estimator beside what needs no learning.
 #pragma once
 
-#include "foresight/learned/poll_file.hpp"
 #include "hpcbatch/estimator.hpp"
 #include "hpcbatch/result.hpp"
+#include "replay/poll_file.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -37,9 +37,5 @@ struct ReplayOptions {
 /// block.  Throws std::invalid_argument with one sentence where the polls are of too few days.
 boost::json::object replay(const foresight::Polls& polls, const ReplayOptions& options,
                            const Progress& progress);
-
-// What `hpcbatch-estimate` found, for people.
-
-std::string tables(const boost::json::object& found);
 
 }  // namespace hpcbatch::estimate

@@ -1,4 +1,4 @@
-#include "foresight/replay/episodes.hpp"
+#include "replay/episodes.hpp"
 
 #include <tbb/parallel_for.h>
 

@@ -1,4 +1,4 @@
-#include "foresight/learned/poll_file.hpp"
+#include "replay/poll_file.hpp"
 
 #include <algorithm>
 #include <charconv>
