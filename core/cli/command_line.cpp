@@ -82,7 +82,7 @@ int do_command(const Command& command, const Mains& mains) {
 
 int complain(const std::string& text, int exit_code) {
   std::fflush(stdout);
-  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + text, 2) + "\n").c_str(), stderr);
+  say(text);
   return exit_code;
 }
 

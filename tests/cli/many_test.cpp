@@ -1,7 +1,7 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
 #include "cli/process/exit.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/tasks/submission.hpp"
-#include "cli/verbs/run_many.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -109,9 +109,8 @@ void tell_other_command(const json::object& submission, const json::object& task
   if (before == nullptr || now == nullptr || flag_at(submission, "command_cut") ||
       is_same(*before, *now))
     return;
-  const std::string text = "hpcbatch: note that " + text_at(submission, "id") +
-                           " ran another command: " + command_at(submission, "command");
-  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
+  say("note that " + text_at(submission, "id") +
+      " ran another command: " + command_at(submission, "command"));
 }
 
 /// Of those that one before has left out some may be forgotten by now.

@@ -157,11 +157,9 @@ EngineClient::EngineClient(const Places& places, int interrupt)
     : places_(places), http_(sockets_of(places), interrupt) {
   http_.when_slow(kPatience, [this](std::string_view method, const std::string& target) {
     if (is_long_poll(target)) return;
-    const std::string text =
-        "hpcbatch: waits for the engine (process " + std::to_string(http_.peer()) +
+    say("waits for the engine (process " + std::to_string(http_.peer()) +
         "), which has not answered " + std::string(method) + " " + target + " for " +
-        std::to_string(kPatience.count()) + " s" + trouble_of_engine(places_) + "\n";
-    std::fputs(text.c_str(), stderr);
+        std::to_string(kPatience.count()) + " s" + trouble_of_engine(places_));
   });
 }
 
@@ -171,9 +169,8 @@ json::object EngineClient::object_of(const Answer& answer) {
   }
   json::object object = hpcbatch::object_of(answer);
   const json::value* trouble = object.if_contains("trouble");
-  if (trouble != nullptr && trouble->is_string() && !std::exchange(told_trouble_, true)) {
-    std::fprintf(stderr, "hpcbatch: %s\n", one_line(trouble->get_string()).c_str());
-  }
+  if (trouble != nullptr && trouble->is_string() && !std::exchange(told_trouble_, true))
+    say(one_line(trouble->get_string()));
   return object;
 }
 
@@ -218,7 +215,7 @@ void EngineRevival::start(EngineClient& client) {
   pause_ = std::min(kLongestPause, 2 * pause_);
   if (said.empty()) return;
   status_.clear();
-  std::fprintf(stderr, "hpcbatch: %s\n", one_line(said).c_str());
+  say(one_line(said));
 }
 
 namespace {
@@ -242,22 +239,39 @@ bool has_no_answer(const Answer& answer) {
 
 }  // namespace
 
+Answer PatientClient::try_again(EngineAbsence::Clock::time_point now) {
+  status_.show("the engine is away; trying again");
+  if (!status_.is_visible() && away_.is_to_be_told(now))
+    say("the engine is away; it is waited for, ten minutes at most");
+  session_.interrupt.pause(kTryEvery);
+  Answer tried = client_.http().connect();
+  if (tried.outcome == Exchange::Answered) away_.seen(EngineAbsence::Clock::now());
+  revival_.tried(client_, tried);
+  return tried;
+}
+
 boost::json::object PatientClient::ask(const char* method, const std::string& target,
                                        const std::string& body, std::chrono::milliseconds time) {
   for (;;) {
     const Answer answer = client_.http().request(method, target, body, time);
     const auto now = EngineAbsence::Clock::now();
-    const bool is_over = give_up_ && now >= *give_up_;
-    if (!has_no_answer(answer) || is_over || away_.is_too_long(now)) {
+    if (!has_no_answer(answer) || is_over(now)) {
       away_.seen(now);
       return client_.object_of(answer);
     }
-    status_.show("the engine is away; trying again");
-    if (!status_.is_visible() && away_.is_to_be_told(now)) std::fputs(kAwayText, stderr);
-    session_.interrupt.pause(kTryEvery);
-    const Answer tried = client_.http().connect();
-    if (tried.outcome == Exchange::Answered) away_.seen(EngineAbsence::Clock::now());
-    revival_.tried(client_, tried);
+    try_again(now);
+  }
+}
+
+void PatientClient::reconnect(const std::string& lost) {
+  client_.http().disconnect();
+  away_.seen(EngineAbsence::Clock::now());
+  for (;;) {
+    const auto now = EngineAbsence::Clock::now();
+    if (is_over(now)) throw CommandError(kExitNoEngine, lost);
+    const Answer tried = try_again(now);
+    if (tried.outcome == Exchange::Refused) client_.object_of(tried);
+    if (tried.outcome == Exchange::Answered) return status_.clear();
   }
 }
 
@@ -311,8 +325,7 @@ std::vector<std::string> submit_safely(EngineClient& client, const Session& sess
     throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
   if (const boost::json::array* advice = array_at(accepted, "advice")) {
     for (const boost::json::value& one : *advice) {
-      if (one.is_string())
-        std::fprintf(stderr, "hpcbatch: %s\n", one_line(one.get_string()).c_str());
+      if (one.is_string()) say(one_line(one.get_string()));
     }
   }
   std::vector<std::string> out;

@@ -111,9 +111,6 @@ class EngineAbsence {
   bool told_{false};
 };
 
-/// What is said then, on the standard error.
-constexpr const char* kAwayText =
-    "hpcbatch: the engine is away; it is waited for, ten minutes at most\n";
 /// An engine that has too much to do says so with this status, and may do it later.
 constexpr int kBusyStatus = 503;
 
@@ -162,8 +159,15 @@ class PatientClient {
                           std::chrono::milliseconds time = EngineClient::kAnswerTime);
   boost::json::object post(const std::string& target, const std::string& body,
                            std::chrono::milliseconds time = EngineClient::kAnswerTime);
+  /// Connects anew, where the connection broke under something else than a question.  Throws
+  /// CommandError with `lost` where the engine stays away.
+  void reconnect(const std::string& lost);
 
  private:
+  bool is_over(EngineAbsence::Clock::time_point now) const {
+    return (give_up_ && now >= *give_up_) || away_.is_too_long(now);
+  }
+  Answer try_again(EngineAbsence::Clock::time_point now);
   boost::json::object ask(const char* method, const std::string& target, const std::string& body,
                           std::chrono::milliseconds time);
 

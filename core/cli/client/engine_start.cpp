@@ -208,7 +208,7 @@ Answer connect_to_running(EngineClient& client, const Places& places, const Inte
     const auto text = engine_out_of_reach(places);
     if (!text) return answer;
     if (Clock::now() - begin >= kQuiet && !std::exchange(is_told, true))
-      std::fprintf(stderr, "hpcbatch: waits for the engine: %s\n", one_line(*text).c_str());
+      say("waits for the engine: " + one_line(*text));
     interrupt.pause(kLookForEngineEvery);
   }
 }
@@ -280,9 +280,8 @@ void find_engine(EngineClient& client, const Places& places, const Interrupt& in
       throw CommandError(kExitNoEngine, *elsewhere);
     const bool is_first = ::access((places.home + "/store.db").c_str(), F_OK) != 0;
     if (!connect_or_start(client, places, interrupt, Lifetime::UntilIdle)) return;
-    std::fputs(is_first ? "hpcbatch: no engine ran; one was started\n"
-                        : "hpcbatch: no engine ran; one was started, and what was queued goes on\n",
-               stderr);
+    say(is_first ? "no engine ran; one was started"
+                 : "no engine ran; one was started, and what was queued goes on");
   };
   find();
   // What ends one engine may end the next.

@@ -382,4 +382,27 @@ std::string waits_score_text(const json::object& waits, std::optional<std::size_
   return table.text(room);
 }
 
+namespace {
+
+std::string three_digits(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f", seconds);
+  return text;
+}
+
+}  // namespace
+
+std::string joblog_line(std::uint64_t number, const json::object& task) {
+  const std::string node = text_at(task, "node");
+  const std::string code = text_at(task, "exit_code");
+  const std::string signal = text_at(task, "signal");
+  std::string line = std::to_string(number) + "\t" + (node.empty() ? "-" : node) + "\t";
+  line += three_digits(number_at(task, "started_at")) + "\t" +
+          three_digits(number_at(task, "run_s")) + "\t0\t0\t";
+  line += (code.empty() ? "-1" : code) + "\t" + (signal.empty() ? "0" : signal) + "\t";
+  for (const char c : command_at(task, "command"))
+    line += c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
+  return line;
+}
+
 }  // namespace hpcbatch

@@ -9,6 +9,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <optional>
@@ -47,6 +48,10 @@ class TaskLines {
   boost::json::object last_;  ///< not in the table yet; empty: none
   std::size_t size_{0};
 };
+
+/// A line of GNU parallel's --joblog, without a newline.  `task`: as the engine shows it, ended; times
+/// in seconds, of one that never ran 0, and its exit code is -1.
+std::string joblog_line(std::uint64_t number, const boost::json::object& task);
 
 // Submissions as lines of a table.
 

@@ -116,6 +116,11 @@ std::string lines_for(int descriptor, std::string_view said, std::size_t indent)
          wrapped(line.substr(begin), size->columns, begin, indent);
 }
 
+void say(std::string_view text) {
+  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + std::string(text), 2) + "\n").c_str(),
+             stderr);
+}
+
 namespace {
 
 namespace json = boost::json;

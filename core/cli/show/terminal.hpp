@@ -73,6 +73,9 @@ std::string first_letters(const std::string& line, std::size_t letters);
 /// indented.
 std::string lines_for(int descriptor, std::string_view said, std::size_t indent);
 
+/// `hpcbatch: TEXT` on standard error, as lines_for has it.
+void say(std::string_view text);
+
 // What is told of tasks that are waited for, while it lasts and at the end.
 
 /// How fast tasks end, over the last of the time that was watched.

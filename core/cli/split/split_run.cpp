@@ -114,7 +114,7 @@ class SplitRun {
   void tell_how_to_go_on() {
     if (!folder_) return;
     status_.clear();
-    std::fputs("the work goes on; the same command takes it up again\n", stderr);
+    say("the work goes on; the same command takes it up again");
   }
 
  private:
@@ -268,9 +268,7 @@ class SplitRun {
     planner.ended(one.name, end);
     if (planner.counts().halved == halved) return;
     status_.clear();
-    std::fputs(
-        ("hpcbatch: part " + one.name + " " + reason_of(one.task) + "; it is cut in two\n").c_str(),
-        stderr);
+    say("part " + one.name + " " + reason_of(one.task) + "; it is cut in two");
   }
 
   void show(const split::SplitPlanner::Counts& counts) {
@@ -309,18 +307,11 @@ class SplitRun {
       const json::object& task = failed_[over.failed[i]];
       ids += " " + text_at(task, "id");
       if (i < kShownFailures)
-        std::fputs((one_line("hpcbatch: " + over.failed[i] + " (task " + text_at(task, "id") +
-                             ") " + reason_of(task)) +
-                    "\n")
-                       .c_str(),
-                   stderr);
+        say(one_line(over.failed[i] + " (task " + text_at(task, "id") + ") " + reason_of(task)));
     }
-    std::fputs(
-        ("hpcbatch: " + std::to_string(over.failed.size()) + " of " + std::to_string(counts.parts) +
-         " parts failed, and nothing is merged; mend what is wrong, `hpcbatch retry" + ids +
-         "`, and the same command goes on\n")
-            .c_str(),
-        stderr);
+    say(std::to_string(over.failed.size()) + " of " + std::to_string(counts.parts) +
+        " parts failed, and nothing is merged; mend what is wrong, `hpcbatch retry" + ids +
+        "`, and the same command goes on");
     return kExitTaskFailed;
   }
 

@@ -333,11 +333,8 @@ LeftOut leave_out_done(boost::json::object& task, const ManyOptions& many,
 }
 
 bool tell_left(const LeftOut& items, const std::string& submissions) {
-  const std::string text = "hpcbatch: " + std::to_string(items.out) + " of " +
-                           std::to_string(items.all) + " items ended well in " + submissions +
-                           " and are left out" +
-                           (items.left == 0 ? "; nothing is left to run" : "");
-  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
+  say(std::to_string(items.out) + " of " + std::to_string(items.all) + " items ended well in " +
+      submissions + " and are left out" + (items.left == 0 ? "; nothing is left to run" : ""));
   return items.left > 0;
 }
 

@@ -3,6 +3,7 @@
 #include "batch/file_pattern.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "documents/task_keys.hpp"
 #include "model/index_set.hpp"
@@ -380,7 +381,7 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
   }
   for (const std::string& note : script.notes) {
     if (asked.as_sbatch) break;
-    std::fprintf(stderr, "hpcbatch: %s: %s\n", asked.script.c_str(), note.c_str());
+    say(asked.script + ": " + note);
   }
   OptionWords words{"submit"};
   const OptionWords options = left_over(script.options, asked.words);

@@ -1,6 +1,7 @@
 #include "cli/tasks/submission.hpp"
 
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/tasks/items.hpp"
 #include "documents/task_values.hpp"
 #include "documents/texts.hpp"
@@ -123,10 +124,9 @@ void tell_missing_folders(const WorkOptions& work, const std::string& directory)
     const auto folder = (std::filesystem::path(directory) / path).lexically_normal().parent_path();
     std::error_code error;
     if (std::filesystem::exists(folder, error) || error) continue;
-    std::fprintf(stderr,
-                 "hpcbatch: note that there is no folder %s yet, into which the output '%s' goes: "
-                 "it must be there when the task ends\n",
-                 show_text(folder.string(), 200).c_str(), show_text(name).c_str());
+    say("note that there is no folder " + show_text(folder.string(), 200) +
+        " yet, into which the output '" + show_text(name) +
+        "' goes: it must be there when the task ends");
   }
 }
 
@@ -299,10 +299,6 @@ bool has_name_in_braces(const std::string& word) {
 
 }  // namespace
 
-void tell_doubt(const std::string& doubt) {
-  if (!doubt.empty()) std::fprintf(stderr, "hpcbatch: %s\n", doubt.c_str());
-}
-
 std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
                      const boost::json::object& task) {
   const auto any_word = [&](auto&& is) {
@@ -339,6 +335,10 @@ std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
   // What no column is called is refused with a sentence of its own.
   if (!columns.empty() && any_word(has_name_in_braces)) return "";
   return "the command has no {}: each task has its item in $HPCBATCH_ITEM alone";
+}
+
+void tell_doubt(const WorkOptions& work, const ManyOptions& many, const boost::json::object& task) {
+  if (const std::string doubt = doubt_of(work, many, task); !doubt.empty()) say(doubt);
 }
 
 }  // namespace hpcbatch

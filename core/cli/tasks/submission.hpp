@@ -49,9 +49,8 @@ void bound_failures(boost::json::object& task, const ManyOptions& many, std::uin
 /// What of the command has hardly been meant so; empty: nothing.
 std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
                      const boost::json::object& task);
-
-/// On standard error; it is run nevertheless.
-void tell_doubt(const std::string& doubt);
+/// The same on standard error; it is run nevertheless.
+void tell_doubt(const WorkOptions& work, const ManyOptions& many, const boost::json::object& task);
 
 /// How many of so many tasks may fail.
 std::uint64_t failures_allowed(const HaltOption& halt, std::uint64_t tasks);

@@ -45,7 +45,7 @@ std::string with(std::string target,
 /// Also where nobody watches: what counts the lines must not take them for all.
 void say_there_may_be_more() {
   std::fflush(stdout);
-  std::fputs("hpcbatch: there may be more: -n N or --all\n", stderr);
+  say("there may be more: -n N or --all");
 }
 
 /// A program takes the tasks of a submission that it names for all there are.

@@ -1,38 +1,28 @@
-#include "cli/verbs/log.hpp"
-
+// `log`: what tasks printed, so far or until one ends.
 #include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
-#include "cli/verbs/run_many.hpp"
+#include "cli/verbs/follow.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/texts.hpp"
 #include "model/index_set.hpp"
-#include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include <unistd.h>
 
 namespace hpcbatch {
-
-// `log`: what tasks printed, so far or until one ends.
-
 namespace {
 
 namespace json = boost::json;
-
-constexpr std::chrono::hours kForEver{24 * 365};
 
 /// Those of a submission whose output is asked for, less those that have ended without any: what
 /// each has printed is asked for one by one.
@@ -71,64 +61,30 @@ std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
   return all.intersection(*named);
 }
 
-int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {
-  const auto lines = client.http().follow("/v1/tasks/" + id + "/log?follow=1");
-  for (;;) {
-    const LineStream::Next next = lines->next(kForEver);
-    if (next.kind == LineStream::Next::Kind::Idle) continue;
-    if (next.kind == LineStream::Next::Kind::End) {
-      throw CommandError(kExitNoEngine,
-                         "the engine ended the stream before the task ended; this happens when its "
-                         "output is read much slower than it comes");
-    }
-    if (next.kind == LineStream::Next::Kind::Failed) {
-      object_of(next.failure);
-      return kExitDone;
-    }
-    boost::system::error_code error;
-    const json::value value = json::parse(next.line, error);
-    if (error || !value.is_object())
-      throw CommandError(kExitNoEngine, "the engine sent a line of output that is not JSON");
-    const json::object& piece = value.get_object();
-    const bool is_error = text_at(piece, "stream") == "stderr";
-    const bool is_wanted =
-        !piece.contains("stream") || (is_error ? command.standard_error : command.standard_output);
-    if (command.json && is_wanted) {
-      print(next.line + "\n");
-      std::fflush(stdout);
-    } else if (!command.json && is_wanted && piece.contains("stream")) {
-      write_out(is_error && command.standard_output, bytes_of(piece));
-    }
-    if (piece.contains("end")) return kExitDone;
-  }
-}
-
-/// Of a submission each task's output when it has ended, until all have.
-int follow_many(EngineClient& client, const LogCommand& command, const Session& session,
-                const json::object& whole) {
-  ManyFollower follower(client, session, {.log = command});
-  follower.begin(text_at(whole, "client"));
-  follower.follow_these(text_at(whole, "id"));
-  follower.take_up_ended();
-  switch (follower.follow()) {
-    case ManyFollower::Why::Ended:
-      return kExitDone;
-    case ManyFollower::Why::Interrupted:
-      throw InterruptedByUser{};
-    case ManyFollower::Why::OutputClosed:
-      break;
-  }
-  throw OutputClosed(
-      follower.trouble().empty() ? "cannot write the output: nobody reads it" : follower.trouble(),
-      follower.trouble().empty());
+/// Of a submission with several each task's output when it has ended, until all have.
+std::unique_ptr<Follower> follower_of(EngineClient& client, const LogCommand& command,
+                                      const Session& session, const std::string& id) {
+  const bool is_task = id.find('.') != std::string::npos;
+  const json::object whole = is_task ? json::object() : client.get("/v1/arrays/" + id);
+  if (is_task || text_at(whole, "indices") == "0")
+    return std::make_unique<StreamedTask>(client, session, id, command);
+  auto many =
+      std::make_unique<ManyFollower>(client, session, ManyFollower::Options{.log = command});
+  many->begin(text_at(whole, "client"));
+  many->follow_these(id);
+  many->take_up_ended();
+  return many;
 }
 
 int follow(EngineClient& client, const LogCommand& command, const Session& session,
            const std::string& id) {
-  if (id.find('.') != std::string::npos) return follow_one(client, command, id);
-  const json::object whole = client.get("/v1/arrays/" + id);
-  if (text_at(whole, "indices") == "0") return follow_one(client, command, id);
-  return follow_many(client, command, session, whole);
+  const auto follower = follower_of(client, command, session, id);
+  const Follower::Why why = follower->follow();
+  if (why == Follower::Why::Interrupted) throw InterruptedByUser{};
+  if (why == Follower::Why::Ended) return kExitDone;
+  const std::string& trouble = follower->trouble();
+  throw OutputClosed(trouble.empty() ? "cannot write the output: nobody reads it" : trouble,
+                     trouble.empty());
 }
 
 void say_none_printed(const LogCommand& command, const std::string& id, const json::object& whole) {
@@ -138,13 +94,11 @@ void say_none_printed(const LogCommand& command, const std::string& id, const js
     const std::string file = text_at(whole, stream);
     if (file.empty()) continue;
     is_elsewhere = true;
-    std::fprintf(stderr, "hpcbatch: %s of the tasks of %s goes to %s\n", stream, id.c_str(),
-                 show_text(file, 1000).c_str());
+    say(std::string(stream) + " of the tasks of " + id + " goes to " + show_text(file, 1000));
   }
   if (is_elsewhere || ::isatty(STDERR_FILENO) == 0) return;
   const bool is_some = command.failed_only || !command.failure.empty();
-  std::fprintf(stderr, "hpcbatch: no task of %s %shas printed anything\n", id.c_str(),
-               is_some ? "that failed so " : "");
+  say("no task of " + id + (is_some ? " that failed so" : "") + " has printed anything");
 }
 
 void print_log(EngineClient& client, const LogCommand& command, const std::string& id,
@@ -223,21 +177,18 @@ std::string target_of(const AskedOutput& asked, const char* stream) {
 
 void say_what_is_missing(const AskedOutput& asked, const json::object& piece) {
   if (!flag_at(piece, "truncated") || asked.command.json) return;
-  const std::string why = flag_at(piece, "lost")
-                              ? "it could not be written to the workspace of its site"
-                              : "`hpcbatch show " + asked.task + "` says how much is left out";
-  std::fprintf(stderr, "hpcbatch: not all that task %s wrote was kept: %s\n", asked.task.c_str(),
-               why.c_str());
+  say("not all that task " + asked.task + " wrote was kept: " +
+      (flag_at(piece, "lost") ? "it could not be written to the workspace of its site"
+                              : "`hpcbatch show " + asked.task + "` says how much is left out"));
 }
 
 /// Of a stream that the engine has nothing of, because it goes elsewhere.
 void say_where_it_is(const AskedOutput& asked, const json::object& piece, const char* stream) {
   const std::string file = text_at(piece, "file");
   if (file.empty() || asked.command.json) return;
-  const std::string of = std::string(stream) + " of task " + asked.task;
-  std::fprintf(stderr, "hpcbatch: %s\n",
-               file == "/dev/null" ? (of + " is thrown away, as was asked for").c_str()
-                                   : (of + " goes to " + show_text(file, 1000)).c_str());
+  say(std::string(stream) + " of task " + asked.task +
+      (file == "/dev/null" ? " is thrown away, as was asked for"
+                           : " goes to " + show_text(file, 1000)));
 }
 
 void print_piece(const AskedOutput& asked, json::object piece, const char* stream, Lines& lines) {
@@ -311,20 +262,6 @@ void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* st
 }
 
 }  // namespace
-
-void write_out(bool is_error, std::string_view bytes) {
-  const int error = write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
-  if (error == 0) return;
-  const std::string text = std::string("cannot write the output: ") + std::strerror(error);
-  throw OutputClosed(text, error == EPIPE);
-}
-
-std::string bytes_of(const json::object& piece) {
-  if (!piece.contains("base64")) return text_at(piece, "text");
-  const auto bytes = decode_base64(text_at(piece, "base64"));
-  if (!bytes) throw CommandError(kExitNoEngine, "the engine sent output that is not base64");
-  return *bytes;
-}
 
 void print_task(const AskEngine& ask, const AskedOutput& asked) {
   if (asked.command.standard_output) print_stream(ask, asked, "stdout");

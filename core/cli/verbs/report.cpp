@@ -80,8 +80,7 @@ int report_usage(const ReportCommand& command, const Session& session) {
   if (command.json) {
     print_json(report);
     if (flag_at(report, "metrics_cut"))
-      std::fputs("hpcbatch: the metrics of older tasks are left out; a later --since shows less\n",
-                 stderr);
+      say("the metrics of older tasks are left out; a later --since shows less");
     return code;
   }
   report.erase("trouble");

@@ -1,32 +1,36 @@
-#include "cli/verbs/run.hpp"
-
+// `run`: tasks whose output, and of one also input and end, are those of this process.
+#include "cli/client/done_items.hpp"
 #include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
-#include "cli/verbs/log.hpp"
-#include "cli/verbs/run_many.hpp"
+#include "cli/verbs/follow.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -35,274 +39,22 @@
 #include <unistd.h>
 
 namespace hpcbatch {
-
-// `run`: one task whose output, input and end are those of this process.
-
 namespace {
 
 namespace json = boost::json;
 
-void say(const std::string& text) {
-  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + text, 2) + "\n").c_str(), stderr);
-}
+// What `run` does with its own standard input: names it, forwards it, or leaves it out.
 
-/// How a process of the task's end ends itself.
-int exit_code_for(const json::object& task) {
-  const std::string state = text_at(task, "state");
-  const int signal = static_cast<int>(number_at(task, "signal"));
-  const int code = static_cast<int>(number_at(task, "exit_code"));
-  if (state == "done") return code;
-  if (signal > 0) return 128 + signal;
-  if (code != 0) return code;
-  if (state == "cancelled") return 128 + SIGTERM;
-  // The command itself went well, or it never ran.
-  return task.contains("exit_code") ? kExitTaskFailed : kExitOwnFailure;
-}
-
-void report(const std::string& id, const json::object& task) {
-  const std::string failure = text_at(task, "failure");
-  const std::string message = text_at(task, "message");
-  // A command that ended with an exit code of its own has said itself why.
-  const bool has_ended =
-      failure == "tool_failed" && (message.empty() || message.starts_with("exit "));
-  if (text_at(task, "state") == "done" || has_ended) return;
-  say("task " + id + " ended: " + failure + (message.empty() ? "" : ": " + message));
-}
-
-struct Submitted {
-  std::string id;
-  OwnInput::Kind input{OwnInput::Kind::None};
+/// What a task is to get as its standard input.
+struct OwnInput {
+  enum class Kind {
+    None,    ///< closed, /dev/null, or a terminal that belongs to somebody else
+    File,    ///< a regular file, from its beginning: the task opens `path` itself
+    Stream,  ///< a pipe, a terminal, the rest of a file: forwarded piece by piece
+  };
+  Kind kind{Kind::None};
+  std::string path;
 };
-
-Submitted submit(EngineClient& client, const RunCommand& command, const Session& session) {
-  const Surroundings around = look_around();
-  tell_missing_folders(command.work, around.directory);
-  json::object task = task_of(command.work, around.directory);
-  OwnInput input;
-  if (!command.work.says("stdin")) input = look_at_input(STDIN_FILENO);
-  // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
-  if (!command.work.says("output_limit")) task["output_limit"] = "none";
-  if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
-  if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
-  json::array tasks{std::move(task)};
-  resolve_waits(client, tasks, [&] {
-    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
-  });
-  const json::object request = submission_of(std::move(tasks), around, client_name(), random_key());
-  try {
-    return {submit_safely(client, session, request).front(), input.kind};
-  } catch (const InterruptedByUser&) {
-    // The task may have been accepted: its key tells which one it is, and it is cancelled.
-    withdraw(session.places, request);
-    throw;
-  }
-}
-
-}  // namespace
-
-int run_task(const RunCommand& command, const Session& session) {
-  refuse_repeated(command.work, kExitOwnFailure);
-  if (is_many(command.many)) return run_many(command, session);
-  // Whoever reads our output may go away first; that is an answer of write() here and not our
-  // death.
-  ::signal(SIGPIPE, SIG_IGN);
-  EngineClient client = session.client();
-  const Submitted submitted = submit(client, command, session);
-  StreamedTask task(client, session, submitted.id);
-  std::optional<InputForwarder> input;
-  if (submitted.input == OwnInput::Kind::Stream)
-    input.emplace(session.places, submitted.id, STDIN_FILENO);
-
-  const StreamedTask::End end = task.stream();
-  switch (end.why) {
-    case StreamedTask::Why::Ended:
-      break;
-    case StreamedTask::Why::OutputClosed:
-      if (end.error == EPIPE) return kExitOutputClosed;
-      throw CommandError(kExitOwnFailure, std::string("cannot write the output: ") +
-                                              std::strerror(end.error) + "; task " + submitted.id +
-                                              (end.is_cancelled ? " is ended" : " goes on"));
-    case StreamedTask::Why::Interrupted:
-      if (end.task) {
-        say("cancelled by user");
-      } else if (end.is_cancelled) {
-        say("cancelled by user; task " + submitted.id + " is still ending");
-      } else {
-        say("the engine could not be told: task " + submitted.id + " goes on");
-      }
-      return 128 + end.signal;
-  }
-  report(submitted.id, *end.task);
-  return exit_code_for(*end.task);
-}
-
-namespace {
-
-namespace json = boost::json;
-
-/// A cancelled task has this long to end before we go without it.
-constexpr std::chrono::milliseconds kCancelStreamTime{2000};
-constexpr std::chrono::milliseconds kShowStreamEvery{1000};
-constexpr std::chrono::milliseconds kNothingToDo{60'000};
-/// Where nobody watches a line that changes.
-constexpr std::chrono::milliseconds kTellStreamEvery{30'000};
-constexpr std::chrono::milliseconds kStreamEvery{100};
-
-}  // namespace
-
-StreamedTask::End StreamedTask::stream() {
-  for (;;) {
-    to_skip_ = written_;
-    is_broken_ = false;
-    {
-      const auto lines = client_.http().follow("/v1/tasks/" + id_ + "/log?follow=1");
-      while (!is_broken_) {
-        if (const auto end = take(lines->next(patience()))) return *end;
-      }
-    }
-    if (const auto end = reconnect()) return *end;
-  }
-}
-
-std::chrono::milliseconds StreamedTask::patience() const {
-  if (signal_ != 0) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up_ - Clock::now());
-    return std::max(left, std::chrono::milliseconds{1});
-  }
-  if (!is_waiting_) return kNothingToDo;
-  return status_.is_visible() ? kShowStreamEvery : kTellStreamEvery;
-}
-
-std::optional<StreamedTask::End> StreamedTask::take(const LineStream::Next& next) {
-  if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
-  switch (next.kind) {
-    case LineStream::Next::Kind::Line:
-      return take_line(next.line);
-    case LineStream::Next::Kind::Idle:
-      show_waiting();
-      return {};
-    case LineStream::Next::Kind::End:
-      is_broken_ = true;
-      return {};
-    case LineStream::Next::Kind::Failed:
-      break;
-  }
-  if (next.failure.outcome == Exchange::Interrupted) return interrupted();
-  if (next.failure.outcome == Exchange::Answered && next.failure.status != kBusyStatus)
-    object_of(next.failure);  // throws what the engine says
-  is_broken_ = true;
-  return {};
-}
-
-std::optional<StreamedTask::End> StreamedTask::take_line(const std::string& line) {
-  boost::system::error_code error;
-  const json::value value = json::parse(line, error);
-  if (error || !value.is_object())
-    throw CommandError(kExitNoEngine, "the engine sent a line of output that is not JSON");
-  const json::object& object = value.get_object();
-  if (const json::object* task = object_at(object, "end")) {
-    status_.clear();
-    return End{signal_ != 0 ? Why::Interrupted : Why::Ended, *task, signal_, is_cancelled_};
-  }
-  if (!object.contains("stream")) return {};
-  const int why = write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_of(object));
-  if (why == 0) return {};
-  cancel();
-  return End{Why::OutputClosed, {}, 0, is_cancelled_, why};
-}
-
-int StreamedTask::write(std::size_t stream, std::string_view bytes) {
-  is_waiting_ = false;
-  status_.clear();
-  const auto repeated = std::min<std::uint64_t>(to_skip_[stream], bytes.size());
-  to_skip_[stream] -= repeated;
-  bytes.remove_prefix(repeated);
-  written_[stream] += bytes.size();
-  return write_all(stream == 1 ? STDERR_FILENO : STDOUT_FILENO, bytes);
-}
-
-std::optional<StreamedTask::End> StreamedTask::interrupted() {
-  const int signal = session_.interrupt.take();
-  if (signal == 0) return {};
-  // The second time the user means us.
-  if (signal_ != 0) return interrupted_end();
-  signal_ = signal;
-  give_up_ = Clock::now() + kCancelStreamTime;
-  status_.clear();
-  cancel();
-  if (!is_cancelled_) return interrupted_end();
-  return {};
-}
-
-void StreamedTask::cancel() {
-  is_cancelled_ = cancel_now(session_.places, {id_}, kCancelStreamTime);
-}
-
-/// Once for each reason; how long it has waited changes all the time.
-void StreamedTask::tell_waiting(const std::string& state, std::string text) {
-  std::string reason = text;
-  std::erase_if(reason, [](unsigned char c) { return std::isdigit(c) != 0; });
-  if (std::exchange(told_, reason) == reason) return;
-  text = "hpcbatch: task " + id_ + " is " + state + ": " + text;
-  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
-}
-
-void StreamedTask::show_waiting() {
-  if (!is_waiting_ || signal_ != 0) return;
-  HttpClient http(sockets_of(session_.places), session_.interrupt.descriptor());
-  const Answer answer = http.request("GET", "/v1/tasks/" + id_ + "/explain", {}, kShowStreamEvery);
-  if (answer.outcome != Exchange::Answered || answer.status != 200) return;
-  const json::object why = object_of(answer);
-  const std::string state = text_at(why, "state");
-  is_waiting_ = state == "waiting" || state == "held";
-  if (is_waiting_ && !status_.is_visible())
-    tell_waiting(state, text_at(why, "text"));
-  else if (is_waiting_)
-    status_.show("task " + id_ + " is " + state + ": " + text_at(why, "text"));
-  else
-    status_.clear();
-}
-
-std::optional<StreamedTask::End> StreamedTask::reconnect() {
-  client_.http().disconnect();
-  EngineAbsence away(Clock::now());
-  EngineRevival revival(session_, status_);
-  while (!away.is_too_long(Clock::now())) {
-    if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
-    try {
-      session_.interrupt.pause(kStreamEvery);
-      const Answer answer = client_.http().connect();
-      if (answer.outcome == Exchange::Answered) return {};
-      if (answer.outcome == Exchange::Refused) object_of(answer);
-      revival.tried(client_, answer);
-    } catch (const InterruptedByUser&) {
-      if (auto end = interrupted()) return end;
-    }
-    if (away.is_to_be_told(Clock::now())) {
-      status_.clear();
-      std::fputs(kAwayText, stderr);
-    }
-  }
-  throw CommandError(kExitNoEngine, "the engine went away; task " + id_ +
-                                        " is safe: once an engine runs again, see `hpcbatch log " +
-                                        id_ + "`");
-}
-
-StreamedTask::End StreamedTask::interrupted_end() const {
-  return {Why::Interrupted, {}, signal_, is_cancelled_};
-}
-
-void withdraw(const Places& places, const json::object& request) {
-  HttpClient http(sockets_of(places), -1);
-  const Answer answer =
-      http.request("POST", "/v1/tasks", json::serialize(request), kCancelStreamTime);
-  if (answer.outcome != Exchange::Answered || answer.status != 200) return;
-  const json::object accepted = object_of(answer);
-  if (const json::array* ids = array_at(accepted, "ids"))
-    cancel_now(places, *ids, kCancelStreamTime);
-}
-
-namespace {
 
 /// A task may wait for days before it takes its input.
 constexpr std::chrono::hours kNoEnd{24 * 365};
@@ -310,7 +62,9 @@ constexpr std::chrono::milliseconds kLookAgain{500};
 /// An engine that is being restarted is back by then.
 constexpr std::chrono::seconds kInputAway{60};
 constexpr std::chrono::milliseconds kSendInputEvery{200};
+/// What is cancelled has this long to end before we go without it.
 constexpr std::chrono::seconds kCancelTime{2};
+constexpr std::chrono::seconds kManyCancelTime{10};
 using Clock = std::chrono::steady_clock;
 
 bool is_in_foreground(int terminal) {
@@ -380,11 +134,9 @@ Sent send(HttpClient& client, const std::string& target, std::string_view body, 
 /// A task that waits for the rest of its input would wait for ever.
 void give_up(const Places& places, const std::string& id) {
   const bool is_cancelled = cancel_now(places, {id}, kCancelTime);
-  std::fprintf(
-      stderr, "hpcbatch: the engine is away and the rest of the input is lost: %s\n",
-      is_cancelled
-          ? ("task " + id + " is cancelled").c_str()
-          : ("once an engine runs again, end it with `hpcbatch cancel " + id + "`").c_str());
+  say("the engine is away and the rest of the input is lost: " +
+      (is_cancelled ? "task " + id + " is cancelled"
+                    : "once an engine runs again, end it with `hpcbatch cancel " + id + "`"));
 }
 
 void forward(const Places& places, const std::string& id, int source, int stop) {
@@ -412,8 +164,6 @@ void forward(const Places& places, const std::string& id, int source, int stop) 
   }
 }
 
-}  // namespace
-
 OwnInput look_at_input(int descriptor) {
   struct stat what {};
   if (::fstat(descriptor, &what) != 0 || is_dev_null(what) || S_ISDIR(what.st_mode)) return {};
@@ -426,15 +176,236 @@ OwnInput look_at_input(int descriptor) {
   return {OwnInput::Kind::Stream, ""};
 }
 
-InputForwarder::InputForwarder(const Places& places, const std::string& id, int source)
-    : stop_(::eventfd(0, EFD_CLOEXEC)),
-      thread_([places, id, source, stop = stop_.get()] { forward(places, id, source, stop); }) {}
+/// Sends all of a descriptor to a task's standard input, in a thread of its own, until it ends, the
+/// task takes no more, or the forwarder is destroyed.
+class InputForwarder {
+ public:
+  InputForwarder(const Places& places, const std::string& id, int source)
+      : stop_(::eventfd(0, EFD_CLOEXEC)),
+        thread_([places, id, source, stop = stop_.get()] { forward(places, id, source, stop); }) {}
+  ~InputForwarder() {
+    const std::uint64_t one = 1;
+    // Only a full counter could refuse, and this is its first.
+    [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+    thread_.join();
+  }
+  InputForwarder(const InputForwarder&) = delete;
+  InputForwarder& operator=(const InputForwarder&) = delete;
 
-InputForwarder::~InputForwarder() {
-  const std::uint64_t one = 1;
-  // Only a full counter could refuse, and this is its first.
-  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
-  thread_.join();
+ private:
+  Fd stop_;
+  std::jthread thread_;
+};
+
+// A file with a line for each task that has ended, as GNU parallel's --joblog.
+
+constexpr const char* kHeader =
+    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+
+/// Its seventh column.
+std::string_view exit_value(std::string_view line) {
+  for (int column = 0; column < 6; ++column) line.remove_prefix(line.find('\t') + 1);
+  return line.substr(0, line.find('\t'));
+}
+
+class Joblog {
+ public:
+  /// Opens it and changes nothing yet.  Throws CommandError.
+  explicit Joblog(const std::string& file)
+      : file_(file), opened_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) {
+    if (!opened_) refuse(errno);
+  }
+
+  /// A new one, in place of what was there.
+  void begin() {
+    // A pipe or a device has nothing to forget.
+    if (::ftruncate(opened_.get(), 0) != 0 && errno != EINVAL) refuse(errno);
+    write(kHeader);
+  }
+
+  /// Goes on with what is there; returns the numbers that ended well in it.
+  std::set<std::uint64_t> resume() {
+    std::string text;
+    char piece[65536];
+    off_t at = 0;
+    for (ssize_t size = 0; (size = ::pread(opened_.get(), piece, sizeof piece, at)) > 0; at += size)
+      text.append(piece, static_cast<std::size_t>(size));
+    if (text.empty()) write(kHeader);
+    // Its last line may have been cut off.
+    if (!text.empty() && text.back() != '\n') write("\n");
+    std::set<std::uint64_t> numbers;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::uint64_t number = 0;
+      const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+      // What failed then may have ended well since.
+      const bool ended_well =
+          std::count(line.begin(), line.end(), '\t') == 8 && exit_value(line) == "0";
+      if (error == std::errc{} && *end == '\t' && ended_well) numbers.insert(number);
+    }
+    return numbers;
+  }
+
+  /// Each line is there as soon as this returns.  Throws OutputClosed.
+  void add(std::uint64_t number, const json::object& task) {
+    write(joblog_line(number, task) + "\n");
+  }
+
+ private:
+  std::string why(int error) const {
+    return "cannot write the joblog " + file_ + ": " + std::strerror(error);
+  }
+  [[noreturn]] void refuse(int error) const { throw CommandError(kExitUsage, why(error)); }
+  void write(const std::string& text) const {
+    if (const int error = write_all(opened_.get(), text); error != 0)
+      throw OutputClosed(why(error), false);
+  }
+
+  std::string file_;
+  Fd opened_;
+};
+
+json::object task_to_run(const RunCommand& command, const OwnInput& input,
+                         const Surroundings& around, const Interrupt& interrupt) {
+  tell_missing_folders(command.work, around.directory);
+  json::object task = task_of_many(command.work, command.many, around.directory, interrupt);
+  tell_doubt(command.work, command.many, task);
+  // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
+  if (!command.work.says("output_limit")) task["output_limit"] = "none";
+  if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
+  if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
+  return task;
+}
+
+/// Asked before the submit: what is quick has ended when that is answered.
+bool was_used(EngineClient& client, const std::string& name, const std::string& key) {
+  if (key.empty()) return false;
+  const Answer answer = client.http().request(
+      "GET", "/v1/keys?client=" + encode_part(name) + "&key=" + encode_part(key), {},
+      EngineClient::kAnswerTime);
+  if (answer.outcome == Exchange::Answered && answer.status == 404) return false;
+  client.object_of(answer);
+  return true;
+}
+
+/// Of a key that was used before some may have ended.
+void take_up_again(const RunCommand& command, EngineClient& client, ManyFollower& follower,
+                   const std::string& id, Joblog* joblog) {
+  if (!command.resume) {
+    if (joblog) joblog->begin();
+    return follower.take_up_ended();
+  }
+  // Before anything is run again: what ends from now on is printed.
+  const IndexSet done = follower.leave_out_done();
+  client.post("/v1/tasks/retry", json::object{{"ids", json::array{id}}});
+  if (!done.empty()) {
+    say(std::to_string(done.size()) + " of the tasks of " + id +
+        " ended well before and are not run again; `hpcbatch log " + id +
+        "` has what they printed");
+  }
+  if (!joblog) return;
+  // Whoever was killed has not told of all.
+  const std::set<std::uint64_t> told = joblog->resume();
+  for (const IndexRange& range : done.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      if (!told.contains(i))
+        joblog->add(i, client.get("/v1/tasks/" + id + "." + std::to_string(i)));
+    }
+  }
+}
+
+/// The tasks may have been accepted: their key tells which they are, and they are cancelled.
+void withdraw(const Places& places, const json::object& request) {
+  HttpClient http(sockets_of(places), -1);
+  const Answer answer = http.request("POST", "/v1/tasks", json::serialize(request), kCancelTime);
+  if (answer.outcome != Exchange::Answered || answer.status != 200) return;
+  const json::object accepted = object_of(answer);
+  if (const json::array* ids = array_at(accepted, "ids")) cancel_now(places, *ids, kCancelTime);
+}
+
+/// `what` names the work; what has been cancelled ends within `last_wait`, or is not waited for.
+int run_to_the_end(Follower& follower, const Session& session, const std::string& id,
+                   const std::string& what, std::chrono::seconds last_wait) {
+  using Why = Follower::Why;
+  const bool is_many = what == id;
+  const Why why = follower.follow();
+  if (why == Why::Ended) return follower.tell_end();
+  const int signal = why == Why::Interrupted ? session.interrupt.take() : 0;
+  const int code = 128 + (signal == 0 ? SIGINT : signal);
+  if (is_many && why == Why::Interrupted) say("ending " + id + "; what runs has 5 s for it");
+  const bool is_told = cancel_now(session.places, {id}, last_wait);
+  if (!is_told) say("the engine could not be told: " + what + " goes on");
+  if (why == Why::OutputClosed && follower.trouble().empty()) return kExitOutputClosed;
+  if (why == Why::OutputClosed)
+    throw CommandError(kExitOwnFailure,
+                       follower.trouble() + (is_told ? "; " + what + " is ended" : ""));
+  if (!is_told) return code;
+  follower.hush();
+  Why again = Why::Late;
+  try {
+    // The second time the user means us.
+    again = follower.follow(Follower::Clock::now() + last_wait);
+    if (again == Why::Interrupted) session.interrupt.take();
+  } catch (const CommandError&) {
+    // An engine that goes away now has been told.
+  }
+  say("cancelled by user" + (again == Why::Ended ? "" : "; " + what + " is still ending") +
+      (is_many ? "; `hpcbatch retry " + id + "` runs again what did not end well" : ""));
+  return code;
+}
+
+}  // namespace
+
+int run_task(const RunCommand& command, const Session& session) {
+  refuse_repeated(command.work, kExitOwnFailure);
+  // Whoever reads our output may go away first; that is an answer of write() here and not our
+  // death.
+  ::signal(SIGPIPE, SIG_IGN);
+  std::optional<Joblog> joblog;
+  if (!command.joblog.empty()) joblog.emplace(command.joblog);
+  const Surroundings around = look_around();
+  const std::string name = client_name();
+  OwnInput input;
+  if (!is_many(command.many) && !command.work.says("stdin")) input = look_at_input(STDIN_FILENO);
+  json::array tasks{task_to_run(command, input, around, session.interrupt)};
+  EngineClient client = session.client();
+  connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  resolve_waits(client, tasks, [] {});
+  if (!leave_out_done(client, command.many, tasks.front().as_object())) return kExitDone;
+  const json::object request = submission_of(std::move(tasks), around, name,
+                                             command.key.empty() ? random_key() : command.key);
+  std::optional<ManyFollower> many;
+  if (is_many(command.many)) {
+    many.emplace(
+        client, session,
+        ManyFollower::Options{.log = {.prefix = command.prefix},
+                              .keep_order = command.keep_order,
+                              .tells_exits = command.many.halt.has_value(),
+                              .printed = [&](std::uint32_t index, const json::object& task) {
+                                if (joblog) joblog->add(index, task);
+                              }});
+    many->begin(name);
+  }
+  const bool is_again = was_used(client, name, command.key);
+  std::string id;
+  try {
+    id = submit_safely(client, session, request).front();
+    if (many) many->follow_these(id);
+    if (many && is_again)
+      take_up_again(command, client, *many, id, joblog ? &*joblog : nullptr);
+    else if (joblog && command.resume)
+      joblog->resume();
+    else if (joblog)
+      joblog->begin();
+  } catch (const InterruptedByUser&) {
+    withdraw(session.places, request);
+    throw;
+  }
+  if (many) return run_to_the_end(*many, session, id, id, kManyCancelTime);
+  StreamedTask task(client, session, id);
+  std::optional<InputForwarder> forwarder;
+  if (input.kind == OwnInput::Kind::Stream) forwarder.emplace(session.places, id, STDIN_FILENO);
+  return run_to_the_end(task, session, id, "task " + id, kCancelTime);
 }
 
 }  // namespace hpcbatch

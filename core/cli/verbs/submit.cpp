@@ -168,7 +168,7 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   json::array tasks = tasks_of(command, around.directory, session.interrupt);
   // A script may look at its environment.
   if (asked.script.empty() && command.file.empty())
-    tell_doubt(doubt_of(command.work, command.many, tasks.front().as_object()));
+    tell_doubt(command.work, command.many, tasks.front().as_object());
   EngineClient client = session.client();
   const auto connect = [&] {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);

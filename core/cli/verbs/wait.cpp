@@ -68,10 +68,7 @@ int timed_out(StatusLine& status, const WaitCommand& command, const json::object
   } else {
     const std::string rest = whole(number_at(counts, "running") + number_at(counts, "held") +
                                    number_at(counts, "waiting"));
-    std::fputs(("hpcbatch: " + rest + " of " + text_at(counts, "total") +
-                " had not ended in time; the work goes on\n")
-                   .c_str(),
-               stderr);
+    say(rest + " of " + text_at(counts, "total") + " had not ended in time; the work goes on");
   }
   return kExitTimedOut;
 }
@@ -110,8 +107,7 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
   } catch (const InterruptedByUser&) {
     status.clear();
     const std::string again = ids.empty() ? "--name '" + command.name + "'" : shortest_words(ids);
-    std::fputs(("hpcbatch: the work goes on; `hpcbatch wait " + again + "` looks again\n").c_str(),
-               stderr);
+    say("the work goes on; `hpcbatch wait " + again + "` looks again");
     throw;
   }
 }
