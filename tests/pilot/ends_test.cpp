@@ -164,6 +164,19 @@ TEST_P(EndsTest, AProcessOfATaskThatTakesTooMuchEndsTheTask) {
   EXPECT_EQ(outcome(greedy).failure(), "oom_task");
 }
 
+TEST_P(EndsTest, AShellMayNoteThatItsProgramWasKilledForItsMemory) {
+  start_with();
+  auto greedy = shell(1, "/usr/bin/python3 -c \"$0\"; echo it had $?; exit 7");
+  greedy.add_argv(memory_script(400));
+  limit_memory(greedy, 100 * kMiB, true);
+  const auto result = outcome(greedy);
+  EXPECT_EQ(result.failure(), "oom_task");
+  // Without groups it is the pilot that ends a task, with all of it.
+  if (!GetParam()) return;
+  EXPECT_EQ(result.exit_code(), 7);
+  EXPECT_EQ(output(result), "it had 137\n");
+}
+
 TEST_P(EndsTest, ReservingMemoryIsNotUsingIt) {
   start_with();
   auto reserving =

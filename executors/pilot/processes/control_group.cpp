@@ -154,9 +154,6 @@ ControlGroup::ControlGroup(std::string path, bool is_v2) : path_(std::move(path)
   processes_ = open_file("cgroup.procs", O_RDWR);
   events_ = open_file(is_v2_ ? "memory.events" : "memory.oom_control", O_RDONLY);
   statistics_ = open_file("memory.stat", O_RDONLY);
-  // One process of a task killed for its memory: the others go with it, instead of waiting for it
-  // for ever.
-  if (is_v2_) write_small(path_ + "/memory.oom.group", "1");
 }
 
 ControlGroup::~ControlGroup() {

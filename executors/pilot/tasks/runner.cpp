@@ -254,6 +254,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kMeasure = 250ms;
+/// Once the kernel has killed a process of a task for its memory: a script may note the end of its
+/// program until then, but others would wait for theirs for ever.
+constexpr Duration kBereft = 2s;
 // A task that reads at once is to wait for no look, and one that reads later to cost none.
 constexpr Duration kFirstAsk = 2ms;
 // Output is on disk after a second at the latest.
@@ -343,9 +346,10 @@ std::vector<MemoryUse> Runner::measure(Time now) {
     std::uint64_t used = 0;
     if (const ControlGroup* group = task.group) {
       used = group->memory();
-      // One process of it is gone: the others may wait for it for ever.
-      if (!task.planned && group->memory_kills() > task.kills_before)
-        killed_by_kernel.push_back({id, ""});
+      if (!task.planned && group->memory_kills() > task.kills_before) {
+        if (!task.bereft_since) task.bereft_since = now;
+        if (now >= *task.bereft_since + kBereft) killed_by_kernel.push_back({id, ""});
+      }
     } else {
       task.members = std::move(members[task.placement.slot]);
       used = used_by(task, now);

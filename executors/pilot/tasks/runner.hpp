@@ -144,6 +144,7 @@ class Runner {
     std::uint64_t limit{0};    // of it, that the user asked for; 0: none
     std::uint64_t told{0};     // of it, as the user knows it
     std::uint64_t kills_before{0};
+    std::optional<Time> bereft_since;  // a process of it was killed for its memory
     std::optional<Failure> stopped_for;
     std::string stop_message;
     std::unique_ptr<Planned> planned;  // while a service is asked for its process, or for its image
