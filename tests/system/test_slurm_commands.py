@@ -71,6 +71,8 @@ def test_scripts_and_their_options(commands):
     assert "must start with #! followed by" in commands.call("sbatch", plain).err
     assert "to start at" in commands.call("sbatch", "--test-only", file).err
     assert commands.call("sbatch", "--wait", "--wrap", "exit 7").code == 7
+    unlimited = commands.call("sbatch", "--wait", "--signal=B:USR2@30", "--wrap", "exit 5")
+    assert unlimited.code == 5, "without a limit there is nothing that the signal comes before"
     asks = commands.call("sbatch", stdin="#!/bin/sh\n#SBATCH --test-only\n:\n")
     assert "to start at" in asks.err and not asks.out
     assert commands.call("sbatch", stdin="#!/bin/sh\n#SBATCH --wait\nexit 6\n").code == 6

@@ -245,6 +245,23 @@ void put_variables(WorkOptions& work, const Assignments& variables) {
   said.insert(said.begin(), all.begin(), all.end());
 }
 
+/// The signal that comes before the time is over.  sbatch takes it of a job without a limit, which
+/// never gets it.
+void put_signal(BatchRun& run, const SubmitCommand& submit, const batch::Terms& terms) {
+  const auto limit = parse_duration(submit.work.one("time"));
+  if (!submit.work.says("time") || !limit) {
+    if (submit.as_sbatch) return;
+    throw CommandError(kExitUsage, submit.script +
+                                       ": --signal comes before its time is over, and it has no "
+                                       "limit; say one with --time");
+  }
+  const std::chrono::seconds before{terms.signal_before};
+  const auto after = std::max<std::int64_t>(
+      0, std::chrono::duration_cast<std::chrono::seconds>(*limit - before).count());
+  run.signal = terms.signal;
+  run.signal_after = std::to_string(after);
+}
+
 /// What its batch system would tell it.
 void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
@@ -258,18 +275,7 @@ void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& 
   BatchRun run{.system = script.system,
                .says_cpus = script.terms.says_cpus,
                .says_memory_per_cpu = script.terms.memory_per_cpu != 0};
-  if (!script.terms.signal.empty()) {
-    const auto limit = parse_duration(work.one("time"));
-    const auto before = std::chrono::seconds{script.terms.signal_before};
-    if (!work.says("time") || !limit)
-      throw CommandError(kExitUsage, submit.script +
-                                         ": --signal comes before its time is over, and it has no "
-                                         "limit; say one with --time");
-    const auto after = std::max<std::int64_t>(
-        0, std::chrono::duration_cast<std::chrono::seconds>(*limit - before).count());
-    run.signal = script.terms.signal;
-    run.signal_after = std::to_string(after);
-  }
+  if (!script.terms.signal.empty()) put_signal(run, submit, script.terms);
   set_run(work.command, run);
 }
 
