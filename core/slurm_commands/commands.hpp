@@ -17,13 +17,23 @@ int srun(const Call& call, const Session& session);
 /// An option of sbatch and its value, which a variable may say, as one word: `--mem=4G`; `--requeue`.
 std::string sbatch_word(const std::string& name, const std::string& value);
 
-/// `2026-...`: which names of jobs are ours, and those of the cluster, as texts.
+/// Waits for the end of an array or a single task: the highest exit code of its tasks, as sbatch(1),
+/// --wait, has it.
+int wait_for_end(EngineJobs& engine, const Session& session, const std::string& id);
+
+/// Which names of jobs are ours, and those of the cluster, as texts.
 struct NamedJobs {
   std::vector<JobName> ours;
   std::vector<std::string> real;
 };
 /// Throws CommandFailed with `message` and the word where one is no name of a job.
 NamedJobs named_jobs(const std::vector<std::string>& words, const std::string& message);
+
+/// The jobs that are named, each once; with `since` less what ended before.
+std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& names, bool together,
+                            std::optional<double> since);
+/// Of more names than so many all that may be meant is asked for at once.
+inline constexpr std::size_t kNamesOneByOne = 50;
 
 /// `node[1-3,7],gpu1` -> each name.  Throws CommandFailed where brackets are not closed, or stand for
 /// more than 65,536 names.

@@ -3,7 +3,6 @@
 #include "cli/client/engine_start.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
-#include "hpcbatch/own_commands.hpp"
 #include "slurm_commands/options.hpp"
 
 #include <algorithm>
@@ -55,7 +54,7 @@ bool is_this_program(const std::string& file) {
 bool is_of_ours(const std::string& file) {
   std::error_code error;
   const auto whole = std::filesystem::canonical(file, error);
-  return !error && whole.filename() == "hpcbatch-slurm";
+  return !error && (whole.filename() == "hpcbatch-slurm" || whole.filename() == "hpcbatch-pbs");
 }
 
 std::vector<std::string> variables_for_real(const Call& call) {
@@ -241,12 +240,12 @@ std::optional<int> run_real(const Call& call, const std::vector<std::string>& wo
 }
 
 bool is_for_real(const Call& call) {
-  const std::string said = variable(call, kRealCommands);
+  const std::string said = variable(call, call.real);
   return !said.empty() && said != "0" && said != "show";
 }
 
 bool shows_real(const Call& call) {
-  return variable(call, kRealCommands) == "show";
+  return variable(call, call.real) == "show";
 }
 
 }  // namespace hpcbatch::slurm_commands

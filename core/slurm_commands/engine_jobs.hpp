@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/client/engine_client.hpp"
+#include "hpcbatch/own_commands.hpp"
 #include "slurm_commands/job.hpp"
 #include "slurm_commands/listing.hpp"
 
@@ -18,6 +19,7 @@ struct Call {
   std::string command;             ///< `squeue`
   std::vector<std::string> words;  ///< behind it
   EnvironmentMap environment;
+  const char* real{kRealCommands};  ///< its variable that hands all to the real command
 };
 
 inline constexpr const char* kVersion = "slurm 23.11.0-hpcbatch";
@@ -71,7 +73,7 @@ std::string real_command(const Call& call);
 [[noreturn]] void become_real(const Call& call, const std::vector<std::string>& words);
 /// Runs it with our descriptors; its exit code, as a shell tells it.  Nothing where there is none.
 std::optional<int> run_real(const Call& call, const std::vector<std::string>& words);
-/// What HPCBATCH_SLURM_REAL says: everything goes to the real command, or its jobs are shown, too.
+/// What the variable Call::real says: everything goes to the real command, or its jobs are shown, too.
 bool is_for_real(const Call& call);
 bool shows_real(const Call& call);
 

@@ -24,6 +24,7 @@ class Parser {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
       if (word == "--") {
+        parsed_.before_dashes = parsed_.words.size();
         take_rest();
       } else if (word.starts_with("--")) {
         take_long(word);

@@ -2,6 +2,7 @@
 // names and unambiguous beginnings of them, by one table a command.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,6 +52,8 @@ class Parsed {
   /// By their long names, in the order of the command line.
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<std::string> words;
+  /// How many of the words stand before `--`; nothing: it is not there.
+  std::optional<std::size_t> before_dashes;
 
   bool has(std::string_view name) const;
   /// The last one; nothing where it is not there.

@@ -96,10 +96,8 @@ bool is_named_by(const Job& job, const std::vector<JobName>& names) {
                      [&](const JobName& name) { return is_named(job, name); });
 }
 
-/// Of many names all that may be meant are asked for at once.
-constexpr std::size_t kNamesOneByOne = 50;
+}  // namespace
 
-/// Those that are named, each once; with `since` less what ended before.
 std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& names, bool together,
                             std::optional<double> since) {
   std::vector<Job> found;
@@ -112,8 +110,6 @@ std::vector<Job> find_named(EngineJobs& engine, const std::vector<JobName>& name
   }
   return found;
 }
-
-}  // namespace
 
 NamedJobs named_jobs(const std::vector<std::string>& words, const std::string& message) {
   NamedJobs named;

@@ -172,8 +172,9 @@ int try_only(EngineJobs& engine, const json::object& request) {
   return 0;
 }
 
-/// The highest exit code of its tasks, as sbatch(1), --wait, has it.
-int wait_for(EngineJobs& engine, const Session& session, const std::string& id) {
+}  // namespace
+
+int wait_for_end(EngineJobs& engine, const Session& session, const std::string& id) {
   constexpr int kSeconds = 30;
   constexpr std::chrono::seconds kAnswer{60};
   const std::string question =
@@ -194,8 +195,6 @@ int wait_for(EngineJobs& engine, const Session& session, const std::string& id) 
   }
   return highest;
 }
-
-}  // namespace
 
 std::string sbatch_word(const std::string& name, const std::string& value) {
   using batch::Argument;
@@ -241,7 +240,7 @@ int sbatch(const Call& call, const Session& session) {
     std::printf("Submitted batch job %u\n", *number);
   std::fflush(stdout);
   const bool waits = parsed.has("wait") || command.wait || !variable(call, "SBATCH_WAIT").empty();
-  return waits ? wait_for(engine, session, ids.front()) : 0;
+  return waits ? wait_for_end(engine, session, ids.front()) : 0;
 }
 
 }  // namespace hpcbatch::slurm_commands

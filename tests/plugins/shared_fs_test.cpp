@@ -66,10 +66,11 @@ TEST(SharedFs, OurOwnCommandsAreNotTakenForTheBatchSystems) {
   EXPECT_FALSE(output) << output->standard_output;
   const std::string before = std::getenv("PATH");
   ::setenv("PATH", (folder + ":/usr/bin:" + folder + ":/bin").c_str(), 1);
-  const auto shown = make()->run({.argv = {"sh", "-c", "echo $PATH $HPCBATCH_SLURM_REAL"}}, soon());
+  const auto shown = make()->run(
+      {.argv = {"sh", "-c", "echo $PATH $HPCBATCH_SLURM_REAL $HPCBATCH_PBS_REAL"}}, soon());
   ::setenv("PATH", before.c_str(), 1);
   ASSERT_TRUE(shown);
-  EXPECT_EQ(shown->standard_output, "/usr/bin:/bin 1\n");
+  EXPECT_EQ(shown->standard_output, "/usr/bin:/bin 1 1\n");
   std::filesystem::remove_all(folder);
 }
 

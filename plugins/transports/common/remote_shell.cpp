@@ -162,8 +162,10 @@ constexpr const char* kKillOthers = R"sh(kill_others() {
 
 // What commands there make, a batch system's files among them, is as private as what the engine
 // makes here.
-// A user's start files may put our own sbatch first in PATH (own_commands.hpp).
-constexpr const char* kPrivate = "umask 077\nHPCBATCH_SLURM_REAL=1; export HPCBATCH_SLURM_REAL\n";
+// A user's start files may put our own sbatch or qsub first in PATH (own_commands.hpp).
+constexpr const char* kPrivate =
+    "umask 077\nHPCBATCH_SLURM_REAL=1 HPCBATCH_PBS_REAL=1\n"
+    "export HPCBATCH_SLURM_REAL HPCBATCH_PBS_REAL\n";
 
 std::string exports(const std::map<std::string, std::string>& environment) {
   std::string text;

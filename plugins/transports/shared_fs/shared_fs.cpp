@@ -32,7 +32,7 @@ Environment read_configuration(const char* config_yaml) {
     environment[name] = std::move(value);
   // The user who started the engine may have our own sbatch first in PATH; ours would come back here.
   environment["PATH"] = without_own_commands(environment["PATH"]);
-  environment[kRealCommands] = "1";
+  for (const char* name : {kRealCommands, kRealPbsCommands}) environment[name] = "1";
   return environment;
 }
 

@@ -1,5 +1,5 @@
-// The folder in which `hpcbatch slurm-commands` has put sbatch and its relatives: what looks for a
-// batch system's own commands passes it over.
+// The folders in which `hpcbatch slurm-commands` and `pbs-commands` have put sbatch, qsub and their
+// relatives: what looks for a batch system's own commands passes them over.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace hpcbatch {
 inline constexpr const char* kOwnCommandsMark = ".hpcbatch-slurm-commands";
 /// Set to 1: our commands hand everything to those of the batch system.
 inline constexpr const char* kRealCommands = "HPCBATCH_SLURM_REAL";
+inline constexpr const char* kRealPbsCommands = "HPCBATCH_PBS_REAL";
 
 inline bool has_own_commands(const std::string& folder) {
   return ::access((folder + "/" + kOwnCommandsMark).c_str(), F_OK) == 0;
