@@ -208,9 +208,9 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
 
 void PbsOptions::take_file(const std::string& said, const char* option, const std::string& value) {
   std::string path = value;
+  if (path.starts_with("localhost:")) path = path.substr(path.find(':') + 1);
   if (const std::size_t colon = path.find(':'); colon != std::string::npos)
     refuse(said, "the file would lie on another machine; leave the host out");
-  if (path.ends_with('/')) refuse(said, "that is a folder; name a file");
   constexpr std::string_view kIndex = "^array_index^";
   for (std::size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex))
     path.replace(at, kIndex.size(), "{index}");
@@ -259,8 +259,9 @@ void PbsOptions::take_resource(const std::string& said, const std::string& name,
   terms_.held.push_back(own);
 }
 
-/// `1:ncpus=2:mem=4gb`; the number may be missing.
+/// `1:ncpus=2:mem=4gb`; the number may be missing.  It stands in the place of one before it.
 void PbsOptions::take_chunk(const std::string& said, std::string_view chunk) {
+  cpus_ = gpus_ = memory_ = 0;
   if (chunk.find('+') != std::string_view::npos)
     refuse(said, "chunks of several kinds are several nodes; a task has one");
   bool is_first = true;

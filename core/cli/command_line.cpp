@@ -48,7 +48,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const PluginCommand& c) { return care_for_plugins(c, session); },
       [&](const TrainCommand& c) { return train_waits(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },
-      [&](const SlurmCommandsCommand& c) { return make_slurm_commands(c, session); },
+      [&](const BatchCommandsCommand& c) { return make_batch_commands(c, session); },
       [&](const BackupCommand& c) { return back_up(c, session); },
       [&](const DropboxCommand& c) { return watch_dropbox(c, session); });
 }

@@ -231,6 +231,7 @@ constexpr Mistyped kTable[] = {
     {"backup", "FILE is missing: hpcbatch backup FILE"},
     {"backup a b", "takes one at a time"},
     {"slurm-commands", "DIR is missing: hpcbatch slurm-commands DIR"},
+    {"pbs-commands", "DIR is missing: hpcbatch pbs-commands DIR"},
     {"fsck --x", "'--x' is no option of fsck"},
     {"doctor x", "doctor takes no 'x'"},
     {"snakemake-profile x", "snakemake-profile takes no 'x'"},
@@ -303,6 +304,7 @@ TEST(Help, FitsOnAScreenAndHasTwoExamples) {
                            "dropbox",
                            "backup",
                            "slurm-commands",
+                           "pbs-commands",
                            "fsck",
                            "doctor",
                            "snakemake-profile"}) {

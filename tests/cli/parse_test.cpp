@@ -257,7 +257,8 @@ TEST(Parse, EveryVerbHasItsCommand) {
   EXPECT_EQ(salvage.store + salvage.salvage, "/a/b.db/c");
   EXPECT_TRUE(salvage.json);
   EXPECT_EQ(parsed<BackupCommand>({"backup", "/a/copy.db"}).file, "/a/copy.db");
-  EXPECT_EQ(parsed<SlurmCommandsCommand>({"slurm-commands", "/a/bin"}).directory, "/a/bin");
+  EXPECT_EQ(parsed<BatchCommandsCommand>({"slurm-commands", "/a/bin"}).directory, "/a/bin");
+  EXPECT_TRUE(parsed<BatchCommandsCommand>({"pbs-commands", "/a/bin"}).of_pbs);
   EXPECT_TRUE(parsed<TopCommand>({"top", "--once"}).once);
 }
 

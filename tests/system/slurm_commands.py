@@ -1,4 +1,4 @@
-"""The commands that `hpcbatch slurm-commands` makes, first in the PATH of a test's engine."""
+"""The commands that `hpcbatch slurm-commands` and `pbs-commands` make, first in the PATH of a test's engine."""
 
 import subprocess
 
@@ -6,12 +6,14 @@ from engine_at_home import Result, wait_until
 
 
 class Commands:
-    """A folder of them, first in PATH of whoever takes `env`."""
+    """A folder of Slurm's, first in PATH of whoever takes `env`."""
+
+    system = "slurm"
 
     def __init__(self, home):
         self.home = home
-        self.folder = home.directory / "slurm"
-        home.ok("slurm-commands", self.folder)
+        self.folder = home.directory / self.system
+        home.ok(f"{self.system}-commands", self.folder)
         home.env["PATH"] = f"{self.folder}:{home.env['PATH']}"
         self.env = home.env
 
@@ -45,3 +47,21 @@ class Commands:
             return all(word not in self.state(job) for job in jobs for word in ("PENDING", "RUNNING", "COMPLETING"))
 
         wait_until(is_over, 60, f"the end of {jobs}")
+
+
+class PbsCommands(Commands):
+    system = "pbs"
+
+    def submit(self, *words, **options):
+        return self.ok("qsub", *words, **options).strip()
+
+    def attributes(self, job):
+        """What `qstat -x -f` tells of it."""
+        lines = self.ok("qstat", "-x", "-f", "-w", job).splitlines()
+        return dict(line.strip().split(" = ", 1) for line in lines if " = " in line)
+
+    def state(self, job):
+        return self.attributes(job)["job_state"]
+
+    def wait(self, *jobs):
+        wait_until(lambda: all(self.state(job) in "FX" for job in jobs), 60, f"the end of {jobs}")

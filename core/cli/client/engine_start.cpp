@@ -92,7 +92,8 @@ class SpawnSettings {
 std::string engine_program() {
   std::error_code error;
   const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error || own.filename() != "hpcbatch-slurm") return "/proc/self/exe";
+  const bool is_a_part = own.filename() == "hpcbatch-slurm" || own.filename() == "hpcbatch-pbs";
+  if (error || !is_a_part) return "/proc/self/exe";
   return (own.parent_path() / "hpcbatch").string();
 }
 

@@ -161,6 +161,7 @@ struct SubmitCommand {
   ManyOptions many;
   std::string script;              ///< its lines say options, too; empty: none
   bool as_sbatch{false};           ///< it is SLURM's, and what it prints goes where sbatch puts it
+  bool as_qsub{false};             ///< the same of PBS and qsub
   std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
   std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;
@@ -310,9 +311,10 @@ struct SimCommand {
   std::string backfill{"conservative"};  ///< easy, none
   bool json{false};
 };
-/// Links of Slurm's names, to be first in PATH.
-struct SlurmCommandsCommand {
+/// Links of Slurm's names, or of PBS's, to be first in PATH.
+struct BatchCommandsCommand {
   std::string directory;  ///< absolute
+  bool of_pbs{false};
   bool json{false};
 };
 /// For those who write plugins.
@@ -336,6 +338,6 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 NewToolCommand, PluginCommand, SlurmCommandsCommand, ShowText, ShowVersion>;
+                 NewToolCommand, PluginCommand, BatchCommandsCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

@@ -50,7 +50,7 @@ Engine
   fsck                check the store; --salvage NEWFILE saves what can be read
   doctor              check this installation
   plugin new, check, list   write tools and schedulers in C++
-  slurm-commands DIR  sbatch, squeue and others that are for tasks
+  slurm-commands DIR, pbs-commands DIR   sbatch or qsub and others that are for tasks
   snakemake-profile   print a profile for Snakemake
   completion SHELL, manual   for bash, zsh or fish, and for man
 

@@ -293,15 +293,18 @@ void add_backup(CLI::App& app, Command& into) {
   verb->callback([command, &into] { into = *command; });
 }
 
-void add_slurm_commands(CLI::App& app, Command& into) {
-  auto command = std::make_shared<SlurmCommandsCommand>();
-  CLI::App* verb = app.add_subcommand(
-      "slurm-commands", "make a folder of sbatch, squeue and others that are for tasks");
+void add_batch_commands(CLI::App& app, Command& into, bool of_pbs) {
+  auto command = std::make_shared<BatchCommandsCommand>();
+  command->of_pbs = of_pbs;
+  CLI::App* verb = app.add_subcommand(of_pbs ? "pbs-commands" : "slurm-commands",
+                                      std::string("make a folder of ") +
+                                          (of_pbs ? "qsub, qstat" : "sbatch, squeue") +
+                                          " and others that are for tasks");
   add_path(*verb, "DIR", "", command->directory, "the folder; put it first in PATH")->required();
   add_json_flag(*verb, command->json);
-  verb->footer(
-      "Examples:\n  hpcbatch slurm-commands ~/hpcbatch-slurm\n"
-      "  PATH=~/hpcbatch-slurm:$PATH nextflow run main.nf");
+  const std::string name = of_pbs ? "pbs" : "slurm";
+  verb->footer("Examples:\n  hpcbatch " + name + "-commands ~/hpcbatch-" + name +
+               "\n  PATH=~/hpcbatch-" + name + ":$PATH nextflow run main.nf");
   verb->callback([command, &into] { into = *command; });
 }
 
@@ -366,7 +369,8 @@ void add_engine_verbs(CLI::App& app, Command& into) {
   add_dropbox(app, into);
   add_fsck(app, into);
   add_backup(app, into);
-  add_slurm_commands(app, into);
+  add_batch_commands(app, into, false);
+  add_batch_commands(app, into, true);
 
   auto doctor = std::make_shared<DoctorCommand>();
   CLI::App* verb =

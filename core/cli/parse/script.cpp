@@ -77,15 +77,13 @@ class Reader {
   }
   void end() {
     const bool is_sbatchs = system == BatchSystem::Slurm;
-    if (!slurm_.empty() || system == BatchSystem::Slurm) {
+    if (system == BatchSystem::Slurm || (system == BatchSystem::None && !slurm_.empty())) {
       system = BatchSystem::Slurm;
       terms = read_slurm(is_sbatchs);
       if (!pbs_.empty()) terms.left_out.emplace_back("the lines #PBS");
-    } else if (!pbs_.empty()) {
+    } else if (system == BatchSystem::Pbs || !pbs_.empty()) {
       system = BatchSystem::Pbs;
-      batch::PbsOptions reader("#PBS ");
-      for (const BatchLine& line : pbs_) reader.read(line.words, line.where);
-      terms = reader.finish();
+      terms = read_pbs();
     }
     options = terms.options;
     options.insert(options.end(), own_.begin(), own_.end());
@@ -112,6 +110,14 @@ class Reader {
     batch::SlurmOptions reader("#SBATCH ", is_sbatchs ? SlurmCaller::Sbatch : SlurmCaller::Submit);
     reader.read(beside_.first, "");
     for (const BatchLine& line : slurm_) reader.read(line.words, line.where);
+    reader.read(beside_.last, "");
+    return reader.finish();
+  }
+
+  batch::Terms read_pbs() const {
+    batch::PbsOptions reader("#PBS ");
+    reader.read(beside_.first, "");
+    for (const BatchLine& line : pbs_) reader.read(line.words, line.where);
     reader.read(beside_.last, "");
     return reader.finish();
   }

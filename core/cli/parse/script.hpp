@@ -31,7 +31,7 @@ struct Script {
   bool names_slurm{false};
 };
 
-/// Options of sbatch that stand beside a script, as words: those that hold where no line of it says
+/// Options of sbatch or qsub that stand beside a script, as words: those that hold where no line of it says
 /// otherwise, and those that hold whatever its lines say.
 struct WordsOfSbatch {
   std::vector<std::string> first{}, last{};
@@ -43,7 +43,7 @@ struct WordsOfSbatch {
 /// whatever becomes of the file; one of another interpreter from its file.  `file`: absolute, as the
 /// user wants it called.  Throws std::invalid_argument with one sentence where a line asks for what
 /// is not to be had, or is another batch system's.
-/// `of`: it is that system's, whether or not it has lines for it; of SLURM's `beside` holds, too.
+/// `of`: it is that system's, whether or not it has lines for it, and then `beside` holds, too.
 Script read_script(const std::string& text, const std::string& file,
                    const std::vector<std::string>& arguments, BatchSystem of = BatchSystem::None,
                    const WordsOfSbatch& beside = {});

@@ -197,6 +197,32 @@ std::string with_pattern(const std::string& file, const batch::PatternNames& nam
   return batch::slurm_file(std::string_view(file).substr(1), names).value_or(std::string());
 }
 
+/// Whose command it came by.
+BatchSystem system_of(const SubmitCommand& asked) {
+  if (asked.as_qsub) return BatchSystem::Pbs;
+  return asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None;
+}
+
+/// qsub(1B): a folder gets NAME.oNUMBER, as do files that are not named; $PBS_JOBID may be part of a
+/// name.
+std::string pbs_file(std::string file, const std::string& letter, const SubmitCommand& submit,
+                     const std::string& directory) {
+  constexpr std::array<std::string_view, 2> kJobIds{"${PBS_JOBID}", "$PBS_JOBID"};
+  const bool is_array = submit.many.array.has_value();
+  const std::string number = is_array ? "{array_number}[{index}]" : "{array_number}";
+  for (const std::string_view sign : kJobIds) {
+    for (std::size_t at = file.find(sign); at != std::string::npos; at = file.find(sign))
+      file.replace(at, sign.size(), number + ".hpcbatch");
+  }
+  std::error_code error;
+  const auto place = std::filesystem::path(directory) / file;
+  if (!file.empty() && !file.ends_with('/') && !std::filesystem::is_directory(place, error))
+    return file;
+  if (!file.empty() && !file.ends_with('/')) file += '/';
+  file.append(submit.work.one("name")).append("." + letter + "{array_number}");
+  return is_array ? file + ".{index}" : file;
+}
+
 /// The streams of a task, by the names of their keys.
 constexpr std::array<const char*, 3> kStreams{"stdin", "stdout", "stderr"};
 
@@ -210,6 +236,11 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
     files["stdout"] =
         std::string(1, batch::kPatternMark) + (is_array ? "slurm-%A_%a.out" : "slurm-%j.out");
   for (auto& [stream, file] : files) file = with_pattern(file, names);
+  for (const char* stream : {"stdout", "stderr"}) {
+    std::string& file = files[stream];
+    if (script.system == BatchSystem::Pbs && (submit.as_qsub || !file.empty()))
+      file = pbs_file(file, stream[3] == 'o' ? "o" : "e", submit, around.directory);
+  }
   if (script.terms.joined == "oe") files["stderr"] = files["stdout"];
   if (script.terms.joined == "eo") files["stdout"] = files["stderr"];
   if (script.system == BatchSystem::Slurm && files["stderr"].empty())
@@ -380,13 +411,12 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
   try {
-    script = read_script(text, file, asked.work.command,
-                         asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None, beside);
+    script = read_script(text, file, asked.work.command, system_of(asked), beside);
   } catch (const std::invalid_argument& error) {
     throw CommandError(kExitUsage, error.what());
   }
   for (const std::string& note : script.notes) {
-    if (asked.as_sbatch) break;
+    if (system_of(asked) != BatchSystem::None) break;
     say(asked.script + ": " + note);
   }
   OptionWords words{"submit"};
@@ -410,6 +440,7 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
   if (!work.says("name") && asked.script != "-")
     work.said["name"] = {std::filesystem::path(file).filename().string()};
   submit->as_sbatch = asked.as_sbatch;
+  submit->as_qsub = asked.as_qsub;
   script.terms.says_cpus =
       script.terms.says_cpus ||
       std::any_of(asked.words.begin(), asked.words.end(),

@@ -1,4 +1,5 @@
-// `slurm-commands`: a folder of links to the program that speaks as Slurm's commands do.
+// `slurm-commands` and `pbs-commands`: a folder of links to the program that speaks as those of the
+// batch system do.
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/doctor.hpp"
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 
 #include <unistd.h>
@@ -24,6 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 8> kSlurmNames{"sbatch",   "squeue", "sacct", "scancel",
                                                  "scontrol", "sinfo",  "srun",  "salloc"};
+constexpr std::array<const char*, 8> kPbsNames{"qsub", "qstat",  "qdel", "qhold",
+                                               "qrls", "qalter", "qsig", "pbsnodes"};
 
 [[noreturn]] void cannot(const std::string& what, const fs::path& path, const std::string& why) {
   throw CommandError(kExitUsage,
@@ -47,9 +51,12 @@ void make_link(const fs::path& program, const fs::path& link) {
 
 }  // namespace
 
-int make_slurm_commands(const SlurmCommandsCommand& command, const Session& /*session*/) {
+int make_batch_commands(const BatchCommandsCommand& command, const Session& /*session*/) {
   const fs::path folder(command.directory);
-  const fs::path program = fs::path(own_program()).parent_path() / "hpcbatch-slurm";
+  const fs::path program =
+      fs::path(own_program()).parent_path() / (command.of_pbs ? "hpcbatch-pbs" : "hpcbatch-slurm");
+  const std::span<const char* const> names =
+      command.of_pbs ? std::span<const char* const>(kPbsNames) : kSlurmNames;
   if (::access(program.c_str(), X_OK) != 0)
     throw CommandError(kExitUsage, "cannot run " + program.string() + ": " + std::strerror(errno) +
                                        "; build or install hpcbatch completely");
@@ -59,10 +66,10 @@ int make_slurm_commands(const SlurmCommandsCommand& command, const Session& /*se
   if (error) cannot("make the folder", folder, error.message());
   // First, so that nothing takes them for those of a batch system.
   if (!std::ofstream(folder / kOwnCommandsMark)) cannot("write", folder, "permission denied");
-  for (const char* name : kSlurmNames) make_link(program, folder / name);
+  for (const char* name : names) make_link(program, folder / name);
   if (command.json) {
-    boost::json::array names(kSlurmNames.begin(), kSlurmNames.end());
-    print_json({{"directory", folder.string()}, {"commands", std::move(names)}});
+    boost::json::array made(names.begin(), names.end());
+    print_json({{"directory", folder.string()}, {"commands", std::move(made)}});
     return kExitDone;
   }
   print(folder.string() + "\n");

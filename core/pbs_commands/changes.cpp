@@ -1,0 +1,106 @@
+// qdel, qhold and qrls; and what is refused, with what to do.
+#include "pbs_commands/commands.hpp"
+#include "pbs_commands/named.hpp"
+#include "slurm_commands/commands.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstdio>
+
+namespace hpcbatch::pbs_commands {
+namespace {
+
+namespace json = boost::json;
+using slurm_commands::CommandFailed;
+using slurm_commands::EngineJobs;
+using slurm_commands::Job;
+using slurm_commands::Option;
+using slurm_commands::OptionTable;
+using slurm_commands::Parsed;
+
+constexpr auto kAlone = Option::Takes::Nothing;
+constexpr auto kWithValue = Option::Takes::Value;
+constexpr auto kLeftOut = slurm_commands::Use::Ignored;
+
+constexpr Option kQdel[] = {
+    {'p', "p", kAlone, kLeftOut},
+    {'W', "W", kWithValue, kLeftOut},
+    {'x', "x"},
+    {0, "real"},
+};
+constexpr Option kQhold[] = {
+    {'h', "h", kWithValue},
+    {'t', "t", kWithValue, kLeftOut},
+    {0, "real"},
+};
+
+/// Changes what is named and has not ended.
+int change(const Call& call, const Session& session, const OptionTable& table,
+           const std::string& verb) {
+  const Parsed parsed = parse_options(table, call.words);
+  if (parsed.words.empty())
+    throw CommandFailed(call.command + ": name a job: " + call.command + " [options] job ...", 2);
+  const Named named = named_by(parsed.words);
+  if (!named.queues.empty())
+    throw CommandFailed(call.command +
+                        ": illegally formed job identifier: " + named.queues.front());
+  int code = named.real.empty() ? 0 : call_real(call, named);
+  if (named.ours.empty()) return code;
+  EngineJobs engine(session);
+  const std::vector<Job> all = jobs_meant(engine, named.ours);
+  json::array ids;
+  for (const PbsName& name : named.ours) {
+    std::vector<Job> meant = all;
+    std::erase_if(meant, [&](const Job& job) { return !is_named(job, name.job); });
+    cut_to(meant, {name.job});
+    if (meant.empty()) code = complain_of_unknown(call.command, name.text);
+    bool is_over = !meant.empty();
+    for (const Job& job : meant) {
+      // One that is being deleted is no fault: two may have wished it.
+      is_over = is_over && has_ended(job.state) && job.state != slurm_commands::JobState::Cancelled;
+      if (has_ended(job.state)) continue;
+      for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
+    }
+    if (is_over && !parsed.has("x")) {
+      code = kHasFinished;
+      std::fprintf(stderr, "%s: Job has finished %s\n", call.command.c_str(), name.text.c_str());
+    }
+  }
+  if (!ids.empty()) engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
+  return code;
+}
+
+[[noreturn]] void refuse(const Call& call, const std::string& why) {
+  throw CommandFailed(call.command + ": " + why +
+                      "; for a job of the cluster: HPCBATCH_PBS_REAL=1 " + call.command + " ...");
+}
+
+}  // namespace
+
+int qdel(const Call& call, const Session& session) {
+  return change(call, session, {"qdel", kQdel}, "cancel");
+}
+
+int qhold(const Call& call, const Session& session) {
+  return change(call, session, {"qhold", kQhold}, "hold");
+}
+
+int qrls(const Call& call, const Session& session) {
+  return change(call, session, {"qrls", kQhold}, "release");
+}
+
+int qalter(const Call& call, const Session& /*session*/) {
+  refuse(call,
+         "hpcbatch changes no job that is submitted; delete it with qdel, and submit it anew");
+}
+
+int qsig(const Call& call, const Session& /*session*/) {
+  refuse(call, "tasks of hpcbatch can only be ended: qdel sends TERM, and KILL 5 s later");
+}
+
+int pbsnodes(const Call& call, const Session& /*session*/) {
+  refuse(call, "hpcbatch has no nodes of its own; 'hpcbatch sites' shows where tasks run");
+}
+
+}  // namespace hpcbatch::pbs_commands
