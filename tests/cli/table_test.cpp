@@ -170,8 +170,7 @@ TEST(Table, OfALongPathTheEndIsKept) {
 }
 
 TEST(TaskLines, NeighboursThatEndedAlikeAreOneLine) {
-  Table table = task_table();
-  TaskLines lines(table);
+  TaskLines lines;
   const auto add = [&](const char* text) { lines.add(boost::json::parse(text).as_object()); };
   add(R"({"id": "5.21-30", "state": "done", "tasks": 10, "exit_code": 0})");
   add(R"({"id": "5.11-20", "state": "done", "tasks": 10, "exit_code": 0})");
@@ -181,7 +180,7 @@ TEST(TaskLines, NeighboursThatEndedAlikeAreOneLine) {
   add(R"({"id": "5.6", "state": "done", "tasks": 1, "exit_code": 0, "item": "a"})");
   add(R"({"id": "4.5", "state": "done", "tasks": 1, "exit_code": 0})");
   lines.finish();
-  EXPECT_EQ(table.text(),
+  EXPECT_EQ(lines.table().text(),
             "ID       STATE   TASKS  EXIT  ITEM\n"
             "5.11-30  done       20     0\n"
             "5.10     failed            3\n"

@@ -38,17 +38,14 @@ constexpr std::size_t kPage = 100'000;
 
 /// A page of the lines of a submission's tasks, the next one after it with `before` as the last id
 /// of it.
-json::array page_of(EngineClient& client, const std::string& id, const std::string& questions) {
-  json::object answer = client.get("/v1/tasks?apart=1&array=" + id + questions);
-  const json::array* tasks = array_at(answer, "tasks");
-  return tasks == nullptr ? json::array() : *tasks;
+json::object page_of(EngineClient& client, const std::string& id, const std::string& questions) {
+  return client.get("/v1/tasks?apart=1&array=" + id + questions);
 }
 
 bool has_items(EngineClient& client, const std::string& id) {
-  for (const json::value& task : page_of(client, id, "&limit=1")) {
-    if (task.is_object() && task.get_object().contains("item")) return true;
-  }
-  return false;
+  const json::object page = page_of(client, id, "&limit=1");
+  const Objects tasks = objects_at(page, "tasks");
+  return !tasks.empty() && tasks.front().get().contains("item");
 }
 
 /// What is no UTF-8 stands there as bytes, too.
@@ -74,14 +71,14 @@ Item listed_item(const json::object& task) {
 void add_done(EngineClient& client, const std::string& id, DoneItems& done) {
   std::string before;
   for (;;) {
-    const json::array page =
+    const json::object page =
         page_of(client, id, "&state=done&limit=" + std::to_string(kPage) + before);
-    for (const json::value& task : page) {
-      if (task.is_object() && task.get_object().contains("item"))
-        ++done.times[same_item(listed_item(task.get_object()))];
+    const Objects tasks = objects_at(page, "tasks");
+    for (const json::object& task : tasks) {
+      if (task.contains("item")) ++done.times[same_item(listed_item(task))];
     }
-    if (page.size() < kPage || !page.back().is_object()) return;
-    before = "&before=" + text_at(page.back().get_object(), "id");
+    if (tasks.size() < kPage) return;
+    before = "&before=" + text_at(tasks.back(), "id");
   }
 }
 
@@ -126,9 +123,8 @@ std::optional<json::object> known_submission(EngineClient& client, const std::st
 DoneItems done_items(EngineClient& client, const std::vector<std::string>& submissions,
                      json::object& task) {
   DoneItems done;
-  json::array follows;
   std::vector<std::string> ids = resolve_ids(client, submissions, "");
-  for (const std::string& id : ids) follows.emplace_back(id);
+  json::array follows(ids.begin(), ids.end());
   // One that has itself left out what others did stands for these too.
   std::set<std::string> seen(ids.begin(), ids.end());
   for (std::size_t at = 0; at < ids.size(); ++at) {
@@ -138,11 +134,8 @@ DoneItems done_items(EngineClient& client, const std::vector<std::string>& submi
     const json::object& submission = *known;
     refuse_if_it_goes_on(submission);
     if (at < follows.size()) tell_other_command(submission, task);
-    const json::array* earlier = array_at(submission, "follows");
-    for (const json::value& one : earlier == nullptr ? json::array() : *earlier) {
-      if (one.is_string() && seen.insert(std::string(one.get_string())).second)
-        ids.emplace_back(one.get_string());
-    }
+    for (const std::string& one : texts_at(submission, "follows"))
+      if (seen.insert(one).second) ids.push_back(one);
     const std::size_t before = done.times.size();
     add_done(client, id, done);
     if (done.times.size() == before && !has_items(client, id)) {

@@ -320,21 +320,11 @@ std::vector<std::string> submit_safely(EngineClient& client, const Session& sess
     if (answer.outcome != Exchange::Lost && answer.outcome != Exchange::NoEngine) break;
   }
   const boost::json::object accepted = object_of(answer);
-  const boost::json::array* ids = array_at(accepted, "ids");
-  if (ids == nullptr || ids->empty())
+  std::vector<std::string> ids = texts_at(accepted, "ids");
+  if (ids.empty())
     throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
-  if (const boost::json::array* advice = array_at(accepted, "advice")) {
-    for (const boost::json::value& one : *advice) {
-      if (one.is_string()) say(one_line(one.get_string()));
-    }
-  }
-  std::vector<std::string> out;
-  for (const boost::json::value& id : *ids) {
-    if (!id.is_string())
-      throw CommandError(kExitNoEngine, "the engine named an id that is no text");
-    out.emplace_back(id.get_string());
-  }
-  return out;
+  for (const std::string& one : texts_at(accepted, "advice")) say(one_line(one));
+  return ids;
 }
 
 bool cancel_now(const Places& places, const boost::json::array& ids,
@@ -353,13 +343,13 @@ constexpr std::string_view kLast = "last";
 
 std::vector<std::string> last_ones(EngineClient& client, const std::string& task) {
   const json::object answer = client.get("/v1/arrays?limit=1&client=" + encode_part(client_name()));
-  const json::array* found = array_at(answer, "arrays");
-  if (found == nullptr || found->empty() || !found->front().is_object()) {
+  const Objects found = objects_at(answer, "arrays");
+  if (found.empty()) {
     throw CommandError(kExitUsage,
                        "you have submitted nothing that is known here; `hpcbatch list` shows what "
                        "others have");
   }
-  const json::object& newest = found->front().get_object();
+  const json::object& newest = found.front();
   if (task.empty() && newest.contains("submit")) return submissions_in(text_at(newest, "submit"));
   return {text_at(newest, "id") + task};
 }
@@ -410,11 +400,7 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
         client.get("/v1/arrays?limit=1000&client=" + encode_part(client_name()) +
                    "&name=" + encode_part(name) + (before.empty() ? "" : "&before=" + before));
     before = text_at(answer, "next");
-    const json::array* found = array_at(answer, "arrays");
-    if (found == nullptr) break;
-    for (const json::value& one : *found) {
-      if (one.is_object()) ids.push_back(text_at(one.get_object(), "id"));
-    }
+    for (const json::object& one : objects_at(answer, "arrays")) ids.push_back(text_at(one, "id"));
   } while (!before.empty());
   if (ids.size() == of_words) {
     throw CommandError(kExitUsage, "nothing that you have submitted is called '" + name +

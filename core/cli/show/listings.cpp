@@ -5,6 +5,7 @@
 #include "model/index_set.hpp"
 #include "model/quantities.hpp"
 
+#include <fmt/format.h>
 #include <boost/json/array.hpp>
 
 #include <algorithm>
@@ -12,10 +13,10 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -42,25 +43,13 @@ IndexSet indices_where(const AskEngine& ask, const std::string& submission,
     std::string page = target;
     if (!before.empty()) page.append("&before=").append(before);
     const json::object answer = ask(page);
-    const json::array* tasks = array_at(answer, "tasks");
-    if (tasks == nullptr) return all;
-    for (const json::value& task : *tasks) {
-      if (!task.is_object()) continue;
-      if (const auto indices = indices_of(text_at(task.get_object(), "id"), submission))
-        all.add(*indices);
+    const Objects tasks = objects_at(answer, "tasks");
+    for (const json::object& task : tasks) {
+      if (const auto indices = indices_of(text_at(task, "id"), submission)) all.add(*indices);
     }
-    if (tasks->size() < kTasksOnAPage || !tasks->back().is_object()) return all;
-    before = text_at(tasks->back().get_object(), "id");
+    if (tasks.size() < kTasksOnAPage) return all;
+    before = text_at(tasks.back(), "id");
   }
-}
-
-void add_task_row(Table& table, const boost::json::object& task) {
-  const std::string tasks = text_at(task, "tasks");
-  const std::string name = text_at(task, "name");
-  table.add({text_at(task, "id"), text_at(task, "state"), tasks == "1" ? "" : tasks,
-             text_at(task, "exit_code"),
-             text_at(task, "failure") == "ok" ? "" : text_at(task, "failure"),
-             text_at(task, "item"), name.empty() ? text_at(task, "tool") : name});
 }
 
 namespace {
@@ -102,21 +91,29 @@ void TaskLines::add(const boost::json::object& task) {
 }
 
 void TaskLines::finish() {
-  if (last_.empty()) return;
-  add_task_row(table_, last_);
-  last_.clear();
-  ++size_;
+  if (!last_.empty()) lines_.push_back(std::exchange(last_, {}));
 }
 
-Table task_table() {
+Table TaskLines::table() const {
   using Side = Table::Side;
-  return Table({{"ID"},
-                {"STATE"},
-                {"TASKS", Side::Right},
-                {"EXIT", Side::Right},
-                {"FAILURE"},
-                {"ITEM"},
-                {"NAME"}});
+  return list_table({{"id", "ID"},
+                     {"state", "STATE"},
+                     {"tasks", "TASKS", Side::Right,
+                      [](const json::object& task, std::string_view key) {
+                        return number_at(task, key) == 1 ? "" : text_at(task, key);
+                      }},
+                     {"exit_code", "EXIT", Side::Right},
+                     {"failure", "FAILURE", Side::Left,
+                      [](const json::object& task, std::string_view key) {
+                        const std::string failure = text_at(task, key);
+                        return failure == "ok" ? "" : failure;
+                      }},
+                     {"item", "ITEM"},
+                     {"name", "NAME", Side::Left,
+                      [](const json::object& task, std::string_view key) {
+                        return text_at(task, text_at(task, key).empty() ? "tool" : key);
+                      }}},
+                    Objects(lines_.begin(), lines_.end()));
 }
 
 namespace {
@@ -218,187 +215,212 @@ std::string progress_bar(const json::object& counts, std::size_t letters) {
 
 namespace {
 
-void name_clients(std::vector<json::object>& submissions) {
-  const auto is_another = [&](const json::object& one) {
-    return text_at(one, "client") != text_at(submissions.front(), "client");
-  };
-  if (std::none_of(submissions.begin(), submissions.end(), is_another)) return;
-  for (json::object& one : submissions) one["who"] = text_at(one, "client");
-}
-
-std::string count_of_many(const json::object& submission, const char* state) {
+std::string count_of_many(const json::object& submission, std::string_view state) {
   const json::object* counts = object_at(submission, "counts");
   const bool is_one = number_at(submission, "total") == 1;
   const double count = counts == nullptr ? 0 : number_at(*counts, state);
   return is_one || count == 0 ? "" : whole(count);
 }
 
-void add_submission_row(Table& table, const json::object& submission, std::size_t bar, double now) {
-  static const json::object kNone;
-  const json::object* found = object_at(submission, "counts");
-  const json::object& counts = found == nullptr ? kNone : *found;
-  const bool is_one = number_at(submission, "total") == 1;
-  std::string run;
-  if (submission.contains("started_at")) {
-    const double end = submission.contains("ended_at") ? number_at(submission, "ended_at") : now;
-    run = elapsed(end - number_at(submission, "started_at"));
-  }
-  table.add({text_at(submission, "id"), text_at(submission, "state"),
-             is_one ? "" : "[" + progress_bar(counts, bar) + "]",
-             is_one ? "" : text_at(counts, "done") + "/" + text_at(submission, "total"),
-             count_of_many(submission, "failed"), count_of_many(submission, "cancelled"),
-             elapsed(now - number_at(submission, "submitted_at")), run, text_at(submission, "who"),
-             what_of(submission)});
+/// `[##..]`, `2/4`: of many.
+std::string bar_of(const json::object& submission, std::size_t letters) {
+  const json::object* counts = object_at(submission, "counts");
+  return number_at(submission, "total") == 1
+             ? ""
+             : "[" + progress_bar(counts == nullptr ? json::object() : *counts, letters) + "]";
+}
+
+std::string done_of(const json::object& submission, std::string_view key) {
+  const json::object* counts = object_at(submission, "counts");
+  return number_at(submission, key) == 1
+             ? ""
+             : (counts == nullptr ? "" : text_at(*counts, "done")) + "/" + text_at(submission, key);
 }
 
 }  // namespace
 
-Table submission_table(std::vector<json::object> submissions, double now) {
+Table submission_table(const Objects& submissions, double now) {
   using Side = Table::Side;
-  Table table({{"ID"},
-               {"STATE"},
-               {"PROGRESS"},
-               {"DONE", Side::Right},
-               {"FAILED", Side::Right},
-               {"CANCELLED", Side::Right},
-               {"AGE", Side::Right},
-               {"RUN", Side::Right},
-               {"WHO"},
-               {"WHAT"}});
-  if (!submissions.empty()) name_clients(submissions);
+  const auto any = [&](const auto& is) {
+    return std::any_of(submissions.begin(), submissions.end(), is);
+  };
+  const bool are_of_several = any([&](const json::object& one) {
+    return text_at(one, "client") != text_at(submissions.front(), "client");
+  });
   // A column more leaves less room for what they are.
-  const bool has_cancelled =
-      std::any_of(submissions.begin(), submissions.end(),
-                  [](const json::object& one) { return !count_of_many(one, "cancelled").empty(); });
-  for (const json::object& one : submissions)
-    add_submission_row(table, one, has_cancelled ? kShortBar : kBar, now);
-  return table;
+  const std::size_t bar =
+      any([](const json::object& one) { return !count_of_many(one, "cancelled").empty(); })
+          ? kShortBar
+          : kBar;
+  return list_table(
+      {{"id", "ID"},
+       {"state", "STATE"},
+       {"counts", "PROGRESS", Side::Left,
+        [bar](const json::object& one, std::string_view) { return bar_of(one, bar); }},
+       {"total", "DONE", Side::Right, done_of},
+       {"failed", "FAILED", Side::Right, count_of_many},
+       {"cancelled", "CANCELLED", Side::Right, count_of_many},
+       {"submitted_at", "AGE", Side::Right,
+        [now](const json::object& one, std::string_view key) {
+          return elapsed(now - number_at(one, key));
+        }},
+       {"started_at", "RUN", Side::Right,
+        [now](const json::object& one, std::string_view key) {
+          const double end = one.contains("ended_at") ? number_at(one, "ended_at") : now;
+          return one.contains(key) ? elapsed(end - number_at(one, key)) : "";
+        }},
+       {"client", "WHO", Side::Left,
+        [are_of_several](const json::object& one, std::string_view key) {
+          return are_of_several ? text_at(one, key) : "";
+        }},
+       {"name", "WHAT", Side::Left,
+        [](const json::object& one, std::string_view) { return what_of(one); }}},
+      submissions);
+}
+
+const Listing& listing_of(InventoryCommand::Kind kind) {
+  using Side = Table::Side;
+  static const std::array<Listing, 4> kListings{Listing{"sites",
+                                                        {{"name", "SITE"},
+                                                         {"state", "STATE"},
+                                                         {"scheduler", "SCHEDULER"},
+                                                         {"transport", "TRANSPORT"},
+                                                         {"queued", "QUEUED", Side::Right},
+                                                         {"running", "RUNNING", Side::Right},
+                                                         {"message", "MESSAGE"}}},
+                                                Listing{"allocations",
+                                                        {{"name", "ALLOCATION"},
+                                                         {"site", "SITE"},
+                                                         {"shape", "SHAPE"},
+                                                         {"state", "STATE"},
+                                                         {"batch_id", "BATCH"},
+                                                         {"nodes", "NODES", Side::Right},
+                                                         {"submitted_at", "SUBMITTED"},
+                                                         {"started_at", "STARTED"},
+                                                         {"ends_at", "ENDS"},
+                                                         {"message", "MESSAGE"}}},
+                                                Listing{"pilots",
+                                                        {{"name", "PILOT"},
+                                                         {"site", "SITE"},
+                                                         {"node", "NODE"},
+                                                         {"state", "STATE"},
+                                                         {"tasks", "TASKS", Side::Right},
+                                                         {"cpus", "CPUS", Side::Right},
+                                                         {"memory", "MEMORY", Side::Right},
+                                                         {"gpus", "GPUS"},
+                                                         {"ends_at", "ENDS"}}},
+                                                Listing{"tools",
+                                                        {{"name", "TOOL"},
+                                                         {"version", "VERSION"},
+                                                         {"interpreter", "INTERPRETER"},
+                                                         {"description", "DESCRIPTION"},
+                                                         {"error", "ERROR"}}}};
+  return kListings.at(static_cast<std::size_t>(kind));
+}
+
+Table inventory_table(InventoryCommand::Kind kind, const Objects& things) {
+  return list_table(listing_of(kind).columns, things);
+}
+
+Table check_table(const json::array& checks) {
+  return list_table({{"ok", "", Table::Side::Left,
+                      [](const json::object& check, std::string_view key) {
+                        return std::string(flag_at(check, key) ? "ok" : "BAD");
+                      }},
+                     {"check", "CHECK"},
+                     {"text", "RESULT"}},
+                    objects_in(checks));
 }
 
 namespace {
 
 namespace json = boost::json;
 
-std::string percent_at(const json::object& object, const char* key) {
+std::string percent_at(const json::object& object, std::string_view key) {
   if (!object.contains(key)) return "";
   return std::to_string(std::lround(number_at(object, key) * 100)) + " %";
 }
 
-std::string two_places(double number) {
-  char text[32];  // NOLINT(cppcoreguidelines-avoid-c-arrays)
-  std::snprintf(text, sizeof text, "%.2f", number);
-  return text;
-}
-
-std::string words_on(const json::object& shape) {
-  const std::string by = text_at(shape, "by");
+std::string words_on(const json::object& shape, std::string_view key) {
+  const std::string by = text_at(shape, key);
   if (by == "model") return "by a model of " + text_at(shape, "from") + " waits";
   if (by != "queue") return text_at(shape, "message");
   return shape.contains("wait_50") ? "as its queue looks"
                                    : "as its queue looks, should others run as long as they may";
 }
 
-std::string shapes_table(const json::array& shapes, std::time_t now,
-                         std::optional<std::size_t> room) {
-  using Side = Table::Side;
-  Table table({{"SITE"},
-               {"SHAPE"},
-               {"WAITS", Side::Right},
-               {"50 % IN", Side::Right},
-               {"90 % IN", Side::Right},
-               {"50 % BY"},
-               {"90 % BY"},
-               {""}});
-  for (const json::value& each : shapes) {
-    const json::object& shape = each.as_object();
-    table.add({text_at(shape, "site"), text_at(shape, "shape"), text_at(shape, "waits"),
-               duration_at(shape, "wait_50"), duration_at(shape, "wait_90"),
-               moment_at(shape, "start_50", now), moment_at(shape, "start_90", now),
-               words_on(shape)});
-  }
-  return table.text(room, Table::Last::Wrapped);
-}
-
-std::string queued_table(const json::array& queued, std::time_t now,
-                         std::optional<std::size_t> room) {
-  using Side = Table::Side;
-  Table table({{"ALLOCATION"},
-               {"BATCH ID"},
-               {"SITE"},
-               {"SHAPE"},
-               {"WAITED", Side::Right},
-               {"50 % BY"},
-               {"90 % BY"}});
-  for (const json::value& each : queued) {
-    const json::object& one = each.as_object();
-    const bool is_known = one.contains("by");
-    table.add({text_at(one, "name"), text_at(one, "batch_id"), text_at(one, "site"),
-               text_at(one, "shape"), duration_at(one, "waited"),
-               is_known ? moment_at(one, "start_50", now) : "not known",
-               is_known ? moment_at(one, "start_90", now) : ""});
-  }
-  return table.text(room);
-}
-
 }  // namespace
 
-std::string waits_text(const json::object& waits, std::time_t now,
-                       std::optional<std::size_t> room) {
-  const json::array* shapes = array_at(waits, "shapes");
-  if (!shapes || shapes->empty()) return "no site has a shape to wait for\n";
-  std::string text = shapes_table(*shapes, now, room);
-  const json::array* queued = array_at(waits, "queued");
-  if (queued && !queued->empty()) text += "\n" + queued_table(*queued, now, room);
-  return text;
+std::string waits_text(const json::object& waits, std::optional<std::size_t> room) {
+  using Side = Table::Side;
+  const Objects shapes = objects_at(waits, "shapes");
+  if (shapes.empty()) return "no site has a shape to wait for\n";
+  std::string text = list_table({{"site", "SITE"},
+                                 {"shape", "SHAPE"},
+                                 {"waits", "WAITS", Side::Right},
+                                 {"wait_50", "50 % IN", Side::Right, duration_at},
+                                 {"wait_90", "90 % IN", Side::Right, duration_at},
+                                 {"start_50", "50 % BY", Side::Left, soon_at},
+                                 {"start_90", "90 % BY", Side::Left, soon_at},
+                                 {"by", "", Side::Left, words_on}},
+                                shapes)
+                         .text(room, Table::Last::Wrapped);
+  const Objects queued = objects_at(waits, "queued");
+  if (queued.empty()) return text;
+  return text + "\n" +
+         list_table({{"name", "ALLOCATION"},
+                     {"batch_id", "BATCH ID"},
+                     {"site", "SITE"},
+                     {"shape", "SHAPE"},
+                     {"waited", "WAITED", Side::Right, duration_at},
+                     {"start_50", "50 % BY", Side::Left,
+                      [](const json::object& one, std::string_view key) {
+                        return one.contains("by") ? soon_at(one, key) : "not known";
+                      }},
+                     {"start_90", "90 % BY", Side::Left,
+                      [](const json::object& one, std::string_view key) {
+                        return one.contains("by") ? soon_at(one, key) : "";
+                      }}},
+                    queued)
+             .text(room);
 }
 
 std::string waits_score_text(const json::object& waits, std::optional<std::size_t> room) {
   using Side = Table::Side;
-  Table table({{"SITE"},
-               {"SHAPE"},
-               {"BY"},
-               {"TOLD", Side::Right},
-               {"BY 50 %", Side::Right},
-               {"BY 90 %", Side::Right},
-               {"MSE LOG10", Side::Right},
-               {"WITHIN 2X", Side::Right},
-               {"WITHIN 3X", Side::Right}});
-  if (const json::array* shapes = array_at(waits, "shapes")) {
-    for (const json::value& each : *shapes) {
-      const json::array* told = array_at(each.as_object(), "told");
-      if (!told) continue;
-      for (const json::value& one : *told) {
-        const json::object& score = one.as_object();
-        table.add({text_at(each.as_object(), "site"), text_at(each.as_object(), "shape"),
-                   text_at(score, "by"), text_at(score, "waits"), percent_at(score, "by_50"),
-                   percent_at(score, "by_90"),
-                   score.contains("log_mse") ? two_places(number_at(score, "log_mse")) : "",
-                   percent_at(score, "within_2x"), percent_at(score, "within_3x")});
-      }
+  json::array scores;
+  for (const json::object& shape : objects_at(waits, "shapes")) {
+    for (json::object score : objects_at(shape, "told")) {
+      score["site"] = shape.at("site");
+      score["shape"] = shape.at("shape");
+      scores.emplace_back(std::move(score));
     }
   }
-  if (table.empty())
+  if (scores.empty())
     return "since the engine's start no allocation has started of which it had been told when\n";
-  return table.text(room);
+  return list_table({{"site", "SITE"},
+                     {"shape", "SHAPE"},
+                     {"by", "BY"},
+                     {"waits", "TOLD", Side::Right},
+                     {"by_50", "BY 50 %", Side::Right, percent_at},
+                     {"by_90", "BY 90 %", Side::Right, percent_at},
+                     {"log_mse", "MSE LOG10", Side::Right,
+                      [](const json::object& score, std::string_view key) {
+                        return score.contains(key) ? fmt::format("{:.2f}", number_at(score, key))
+                                                   : "";
+                      }},
+                     {"within_2x", "WITHIN 2X", Side::Right, percent_at},
+                     {"within_3x", "WITHIN 3X", Side::Right, percent_at}},
+                    objects_in(scores))
+      .text(room);
 }
-
-namespace {
-
-std::string three_digits(double seconds) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3f", seconds);
-  return text;
-}
-
-}  // namespace
 
 std::string joblog_line(std::uint64_t number, const json::object& task) {
   const std::string node = text_at(task, "node");
   const std::string code = text_at(task, "exit_code");
   const std::string signal = text_at(task, "signal");
   std::string line = std::to_string(number) + "\t" + (node.empty() ? "-" : node) + "\t";
-  line += three_digits(number_at(task, "started_at")) + "\t" +
-          three_digits(number_at(task, "run_s")) + "\t0\t0\t";
+  line += fmt::format("{:.3f}\t{:.3f}\t0\t0\t", number_at(task, "started_at"),
+                      number_at(task, "run_s"));
   line += (code.empty() ? "-1" : code) + "\t" + (signal.empty() ? "0" : signal) + "\t";
   for (const char c : command_at(task, "command"))
     line += c == '\n' || c == '\t' || c == '\r' ? ' ' : c;

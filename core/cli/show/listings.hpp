@@ -3,6 +3,7 @@
 
 #include "cli/parse/command.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/values.hpp"
 #include "model/index_set.hpp"
 
 #include <boost/json/array.hpp>
@@ -10,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,24 +29,19 @@ IndexSet indices_where(const AskEngine& ask, const std::string& submission,
 /// `12.3-9` of submission 12; nothing where it is another's.
 std::optional<IndexSet> indices_of(const std::string& id, const std::string& submission);
 
-Table task_table();
-/// `task` is a summary.
-void add_task_row(Table& table, const boost::json::object& task);
-
 /// Makes one line of neighbours that ended alike on different pilots.  Lines come from the highest
 /// index down; those that show an item stay as they are.
 class TaskLines {
  public:
-  explicit TaskLines(Table& table) : table_(table) {}
   void add(const boost::json::object& task);
   /// The last line, too.
   void finish();
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return lines_.size(); }
+  Table table() const;
 
  private:
-  Table& table_;
-  boost::json::object last_;  ///< not in the table yet; empty: none
-  std::size_t size_{0};
+  boost::json::object last_;  ///< not among the lines yet; empty: none
+  std::vector<boost::json::object> lines_;
 };
 
 /// A line of GNU parallel's --joblog, without a newline.  `task`: as the engine shows it, ended; times
@@ -57,7 +52,7 @@ std::string joblog_line(std::uint64_t number, const boost::json::object& task);
 
 /// Of summaries as `GET /v1/arrays` gives them; `now` in seconds since 1970.  Whose they are is a
 /// column where they are not all one's.
-Table submission_table(std::vector<boost::json::object> submissions, double now);
+Table submission_table(const Objects& submissions, double now);
 
 /// How far it is: `#` ended well, `x` failed or cancelled, `>` running, `.` to come; each that
 /// there is has a letter at least.  `counts` by state.
@@ -65,17 +60,20 @@ std::string progress_bar(const boost::json::object& counts, std::size_t letters)
 
 // Sites, allocations, pilots, tools and the results of checks as tables.
 
-/// `sites`, ...: in targets and answers.
-const char* word_of(InventoryCommand::Kind kind);
-Table inventory_table(InventoryCommand::Kind kind, const boost::json::array& things);
+/// What `GET /v1/WORD` answers: a list under that word, and what people see of each.
+struct Listing {
+  std::string word;
+  std::vector<ListColumn> columns;
+};
+const Listing& listing_of(InventoryCommand::Kind kind);
+Table inventory_table(InventoryCommand::Kind kind, const Objects& things);
 /// Of `{"check", "ok", "text"}`.
 Table check_table(const boost::json::array& checks);
 
 // How long allocations wait, for people.
 
 /// Of what `GET /v1/waits` answers.  `room`: letters on a line.
-std::string waits_text(const boost::json::object& waits, std::time_t now,
-                       std::optional<std::size_t> room);
+std::string waits_text(const boost::json::object& waits, std::optional<std::size_t> room);
 /// How good the bounds were.
 std::string waits_score_text(const boost::json::object& waits, std::optional<std::size_t> room);
 

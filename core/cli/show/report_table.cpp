@@ -88,12 +88,9 @@ std::string ends_in_words(const json::object& total) {
 
 std::string batch_jobs_in_words(const json::object& report, double runs) {
   double jobs = 0, waited = 0;
-  if (const json::array* sites = array_at(report, "batch_jobs")) {
-    for (const json::value& site : *sites) {
-      if (!site.is_object()) continue;
-      jobs += number_at(site.get_object(), "jobs");
-      waited += number_at(site.get_object(), "wait_h");
-    }
+  for (const json::object& site : objects_at(report, "batch_jobs")) {
+    jobs += number_at(site, "jobs");
+    waited += number_at(site, "wait_h");
   }
   return count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
          " in queues; one by one it would have been " + count_of(runs, "batch job", "batch jobs");
@@ -158,38 +155,45 @@ Table efficiency(const json::object& total) {
   return table;
 }
 
-Table rows_of(const json::array& rows, const std::string& by) {
+Table rows_of(const Objects& rows, const std::string& by) {
   using Side = Table::Side;
   std::string title = by;
   for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  Table table({{"RUNS", Side::Right},
-               {"FAILED", Side::Right},
-               {"CPU", Side::Right},
-               {"USED", Side::Right},
-               {"MEM", Side::Right},
-               {"RUN", Side::Right},
-               {"95%", Side::Right},
-               {"WAIT", Side::Right},
-               {title}});
+  const auto in_hours = [](const json::object& row, std::string_view key) {
+    return hours(number_at(row, key));
+  };
+  const auto share_of = [](const char* asked) {
+    return [asked](const json::object& row, std::string_view used) {
+      return percent(number_at(row, used), number_at(row, asked));
+    };
+  };
   // Of days the last, of all else the first matter most.
-  const std::size_t left_out = rows.size() - std::min(rows.size(), kRows);
-  const std::size_t first = by == "day" ? left_out : 0;
-  for (std::size_t i = first; i < first + rows.size() - left_out; ++i) {
-    const json::value& value = rows[i];
-    if (!value.is_object()) continue;
-    const json::object& row = value.get_object();
-    const json::object& took = object_or_none(row, "took");
-    const double runs = number_at(row, "runs"), failed = number_at(row, "failed");
-    table.add({text_at(row, "runs"), failed > 0 ? text_at(row, "failed") : "",
-               hours(number_at(row, "cpu_asked_h")),
-               percent(number_at(row, "cpu_h"), number_at(row, "cpu_asked_h")),
-               percent(number_at(row, "memory_gb_h"), number_at(row, "memory_asked_gb_h")),
-               hours(number_at(row, "run_h")),
-               took.contains("run_95_s") ? short_duration(number_at(took, "run_95_s")) : "",
-               runs > 0 ? hours(number_at(row, "wait_h")) : "",
-               text_at(row, "key").empty() ? "-" : text_at(row, "key")});
-  }
-  return table;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(rows.size(), kRows));
+  const auto first = by == "day" ? rows.end() - shown : rows.begin();
+  return list_table({{"runs", "RUNS", Side::Right},
+                     {"failed", "FAILED", Side::Right,
+                      [](const json::object& row, std::string_view key) {
+                        return number_at(row, key) > 0 ? text_at(row, key) : "";
+                      }},
+                     {"cpu_asked_h", "CPU", Side::Right, in_hours},
+                     {"cpu_h", "USED", Side::Right, share_of("cpu_asked_h")},
+                     {"memory_gb_h", "MEM", Side::Right, share_of("memory_asked_gb_h")},
+                     {"run_h", "RUN", Side::Right, in_hours},
+                     {"run_95_s", "95%", Side::Right,
+                      [](const json::object& row, std::string_view key) {
+                        const json::object& took = object_or_none(row, "took");
+                        return took.contains(key) ? short_duration(number_at(took, key)) : "";
+                      }},
+                     {"wait_h", "WAIT", Side::Right,
+                      [](const json::object& row, std::string_view key) {
+                        return number_at(row, "runs") > 0 ? hours(number_at(row, key)) : "";
+                      }},
+                     {"key", title, Side::Left,
+                      [](const json::object& row, std::string_view key) {
+                        const std::string name = text_at(row, key);
+                        return name.empty() ? "-" : name;
+                      }}},
+                    Objects(first, first + shown));
 }
 
 std::string csv_field(const std::string& text) {
@@ -241,22 +245,19 @@ std::string report_text(const json::object& report, const std::string& by,
   if (number_at(total, "lost_h") > 0)
     out += line(hours(number_at(total, "lost_h")) + " ran for nothing");
   out += "\n" + efficiency(total).text(room) + "\n";
-  const json::array* rows = array_at(report, "rows");
-  if (rows != nullptr) {
-    out += rows_of(*rows, by).text(room);
-    if (rows->size() > kRows)
-      out += line("and " + std::to_string(rows->size() - kRows) + " more: --csv or --json has all");
-  }
-  const json::array* advice = array_at(report, "advice");
-  if (advice == nullptr || advice->empty()) {
+  const Objects rows = objects_at(report, "rows");
+  out += rows_of(rows, by).text(room);
+  if (rows.size() > kRows)
+    out += line("and " + std::to_string(rows.size() - kRows) + " more: --csv or --json has all");
+  const Objects advice = objects_at(report, "advice");
+  if (advice.empty()) {
     return out +
            "\nNo advice: nobody asked for much more than was used, or there were fewer\n"
            "than ten runs of a kind (for cpus: ten of a second or more, and most so long)\n";
   }
   out += "\nWhat would save most:\n";
-  for (const json::value& one : *advice) {
-    if (!one.is_object()) continue;
-    const std::string text = one_line(text_at(one.get_object(), "text"));
+  for (const json::object& one : advice) {
+    const std::string text = one_line(text_at(one, "text"));
     out += "  " + (room ? wrapped(text, *room, 2, 4) : text) + "\n";
   }
   return out;
@@ -266,11 +267,7 @@ std::string report_csv(const json::object& report, const std::string& by) {
   std::string out = by;
   for (const char* column : kColumns) out += std::string(",") + column;
   out += "\r\n";
-  const json::array* rows = array_at(report, "rows");
-  if (rows == nullptr) return out;
-  for (const json::value& value : *rows) {
-    if (!value.is_object()) continue;
-    const json::object& row = value.get_object();
+  for (const json::object& row : objects_at(report, "rows")) {
     out += csv_field(text_at(row, "key"));
     for (const char* column : kColumns) out += "," + text_at(row, column);
     out += "\r\n";
@@ -315,11 +312,8 @@ struct Bar {
 std::vector<Bar> bars_of(const json::object& report, const char* asked, const char* used,
                          std::size_t most) {
   std::vector<Bar> bars;
-  const json::array* rows = array_at(report, "rows");
-  if (rows == nullptr) return bars;
-  for (const json::value& row : *rows) {
-    if (!row.is_object() || bars.size() == most) break;
-    const json::object& one = row.get_object();
+  for (const json::object& one : objects_at(report, "rows")) {
+    if (bars.size() == most) break;
     bars.push_back({text_at(one, "key"), number_at(one, asked), number_at(one, used)});
   }
   std::erase_if(bars, [](const Bar& bar) { return bar.asked <= 0; });
@@ -357,12 +351,10 @@ std::string plot(const std::string& title, const std::vector<Bar>& bars, const s
 }
 
 std::string advice_list(const json::object& report) {
-  const json::array* advice = array_at(report, "advice");
-  if (advice == nullptr || advice->empty()) return "";
+  const Objects advice = objects_at(report, "advice");
+  if (advice.empty()) return "";
   std::string out = "<h2>What would save most</h2>\n<ul>\n";
-  for (const json::value& one : *advice) {
-    if (one.is_object()) out += "<li>" + escaped(text_at(one.get_object(), "text")) + "</li>\n";
-  }
+  for (const json::object& one : advice) out += "<li>" + escaped(text_at(one, "text")) + "</li>\n";
   return out + "</ul>\n";
 }
 

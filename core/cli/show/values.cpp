@@ -134,6 +134,29 @@ const json::array* array_at(const json::object& object, std::string_view key) {
   return value == nullptr ? nullptr : value->if_array();
 }
 
+Objects objects_in(const json::array& list) {
+  Objects objects;
+  for (const json::value& one : list) {
+    if (one.is_object()) objects.emplace_back(one.get_object());
+  }
+  return objects;
+}
+
+Objects objects_at(const json::object& object, std::string_view key) {
+  const json::array* list = array_at(object, key);
+  return list == nullptr ? Objects{} : objects_in(*list);
+}
+
+std::vector<std::string> texts_at(const json::object& object, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const json::array* list = array_at(object, key)) {
+    for (const json::value& one : *list) {
+      if (one.is_string()) texts.emplace_back(one.get_string());
+    }
+  }
+  return texts;
+}
+
 std::string command_at(const json::object& object, std::string_view key) {
   const json::array* words = array_at(object, key);
   if (words == nullptr) return text_at(object, key);
@@ -151,6 +174,14 @@ void print(std::string_view text) {
 
 void print_json(const json::value& value) {
   print(with_plain_numbers(json::serialize(value)) + "\n");
+}
+
+int show_answer(bool is_json, const json::object& answer, std::string_view text) {
+  if (is_json)
+    print_json(answer);
+  else
+    print(text);
+  return 0;
 }
 
 namespace {
@@ -193,10 +224,9 @@ std::string indented(const std::string& text) {
 /// `attempt 1, failure tool_failed, ...`: of rows that are wider than there is room.
 std::string rows_in_words(const json::array& rows, std::size_t room) {
   std::string out;
-  for (const json::value& row : rows) {
-    if (!row.is_object()) continue;
+  for (const json::object& row : objects_in(rows)) {
     std::string line;
-    for (const auto& entry : row.get_object()) {
+    for (const auto& entry : row) {
       const std::string text = value_in_a_table(entry.key(), entry.value());
       if (text.empty()) continue;
       line += (line.empty() ? "" : ", ") + label_of(entry.key()) + " " + one_line(text);
@@ -207,29 +237,18 @@ std::string rows_in_words(const json::array& rows, std::size_t room) {
 }
 
 std::string table_of(const json::array& rows, std::optional<std::size_t> room) {
-  std::vector<std::string> keys;
-  for (const json::value& row : rows) {
-    if (!row.is_object()) continue;
-    for (const auto& entry : row.get_object()) {
+  std::vector<ListColumn> columns;
+  for (const json::object& row : objects_in(rows)) {
+    for (const auto& entry : row) {
       const std::string key(entry.key());
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      const auto is_it = [&key](const ListColumn& column) { return column.key == key; };
+      if (std::none_of(columns.begin(), columns.end(), is_it))
+        columns.push_back({key, label_of(key)});
     }
   }
-  std::vector<Table::Column> columns;
-  columns.reserve(keys.size());
-  for (const std::string& key : keys) columns.push_back({label_of(key), Table::Side::Left});
-  Table table(std::move(columns));
-  for (const json::value& row : rows) {
-    if (!row.is_object()) continue;
-    std::vector<std::string> cells;
-    for (const std::string& key : keys) {
-      const json::value* value = row.get_object().if_contains(key);
-      cells.push_back(value == nullptr ? "" : value_in_a_table(key, *value));
-    }
-    table.add(std::move(cells));
-  }
-  const std::string text = indented(table.text());
-  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room) : text;
+  const Table table = list_table(columns, objects_in(rows));
+  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room)
+                                                 : indented(table.text());
 }
 
 /// Sentences and lists; a command or a path is copied by people, and stays whole.
@@ -306,6 +325,28 @@ std::string value_in_a_table(std::string_view key, const json::value& value) {
   if (!value.is_number() || !(key.ends_with("_at") || key == "until"))
     return value_on_a_line(key, value);
   return moment_at({{std::string(key), value}}, key, std::time(nullptr));
+}
+
+std::string soon_at(const json::object& object, std::string_view key) {
+  return moment_at(object, key, std::time(nullptr));
+}
+
+Table list_table(const std::vector<ListColumn>& columns, const Objects& objects) {
+  std::vector<Table::Column> titles;
+  titles.reserve(columns.size());
+  for (const ListColumn& column : columns) titles.push_back({column.title, column.side});
+  Table table(std::move(titles));
+  for (const json::object& object : objects) {
+    std::vector<std::string> row;
+    for (const ListColumn& column : columns) {
+      const json::value* value = find(object, column.key);
+      row.push_back(column.text        ? column.text(object, column.key)
+                    : value == nullptr ? ""
+                                       : value_in_a_table(column.key, *value));
+    }
+    table.add(std::move(row));
+  }
+  return table;
 }
 
 std::string describe(const json::object& object, std::optional<std::size_t> room) {

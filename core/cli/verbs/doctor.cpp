@@ -296,10 +296,6 @@ std::string own_program() {
   return fs::read_symlink("/proc/self/exe", error).string();
 }
 
-}  // namespace hpcbatch
-
-namespace hpcbatch {
-
 // `doctor`: looks at this installation and says of each part whether it is good, and if not, what
 // to do.
 
@@ -313,12 +309,9 @@ Check check_of_site(EngineClient& client, const std::string& name) {
   const json::object checked =
       client.post("/v1/sites/" + encode_part(name) + "/check", {}, kSiteTime);
   std::string bad;
-  if (const json::array* parts = array_at(checked, "checks")) {
-    for (const json::value& part : *parts) {
-      if (!part.is_object() || flag_at(part.get_object(), "ok")) continue;
-      bad += (bad.empty() ? "" : "; ") + text_at(part.get_object(), "check") + ": " +
-             text_at(part.get_object(), "text");
-    }
+  for (const json::object& part : objects_at(checked, "checks")) {
+    if (flag_at(part, "ok")) continue;
+    bad += (bad.empty() ? "" : "; ") + text_at(part, "check") + ": " + text_at(part, "text");
   }
   const bool is_good = flag_at(checked, "ok");
   return {"site " + name, is_good, is_good ? "can be used" : bad.empty() ? "cannot be used" : bad};
@@ -326,13 +319,10 @@ Check check_of_site(EngineClient& client, const std::string& name) {
 
 void add_sites(std::vector<Check>& checks, EngineClient& client) {
   const json::object answer = client.get("/v1/sites");
-  const json::array* sites = array_at(answer, "sites");
-  if (sites == nullptr) return;
-  for (const json::value& site : *sites) {
-    if (!site.is_object()) continue;
-    const std::string name = text_at(site.get_object(), "name");
+  for (const json::object& site : objects_at(answer, "sites")) {
+    const std::string name = text_at(site, "name");
     // A check would wait behind it.
-    const std::string hangs = text_at(site.get_object(), "waits_for");
+    const std::string hangs = text_at(site, "waits_for");
     try {
       checks.push_back(hangs.empty() ? check_of_site(client, name)
                                      : Check{"site " + name, false, hangs});

@@ -15,7 +15,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -149,13 +148,10 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
     // It may be one that a task has started, which ends when it has nothing to do.
     if (!command.until_idle) client.post("/v1/engine/stay", {});
   }
-  if (command.json) {
-    print_json(engine);
-  } else {
-    print(std::string(is_new ? "the engine runs" : "the engine runs already") + ": process " +
-          text_at(engine, "pid") + ", socket " + one_line(text_at(engine, "socket")) + "\n");
-  }
-  return kExitDone;
+  return show_answer(command.json, engine,
+                     std::string(is_new ? "the engine runs" : "the engine runs already") +
+                         ": process " + text_at(engine, "pid") + ", socket " +
+                         one_line(text_at(engine, "socket")) + "\n");
 }
 
 int stop_engine(const EngineStopCommand& command, const Session& session) {
@@ -201,28 +197,19 @@ int reload_engine(const EngineReloadCommand& command, const Session& session) {
   end_engine(client, session, EngineStopCommand::Mode::Leave);
   connect_or_start(client, session.places, session.interrupt, lifetime, config);
   const json::object engine = client.get("/v1/engine");
-  if (command.json) {
-    print_json(engine);
-  } else {
-    const std::string used = text_at(engine, "config");
-    print("the engine runs with " +
-          (used.empty() ? std::string("no configuration") : one_line(used)) + ": process " +
-          text_at(engine, "pid") + "\n");
-  }
-  return kExitDone;
+  const std::string used = text_at(engine, "config");
+  return show_answer(command.json, engine,
+                     "the engine runs with " +
+                         (used.empty() ? "no configuration" : one_line(used)) + ": process " +
+                         text_at(engine, "pid") + "\n");
 }
 
 int show_engine(const EngineStatusCommand& command, const Session& session) {
   EngineClient client = session.client();
   connect_to_running(client, session.places, session.interrupt);
   json::object engine = client.get("/v1/engine");
-  if (command.json) {
-    print_json(engine);
-    return kExitDone;
-  }
-  leave_out_zeros(engine, "rejected_peers");
-  print(describe(engine, columns_of_output()));
-  return kExitDone;
+  if (!command.json) leave_out_zeros(engine, "rejected_peers");
+  return show_answer(command.json, engine, describe(engine, columns_of_output()));
 }
 
 // `backup`: a copy of the store, made by the engine that uses it.
@@ -238,54 +225,38 @@ int back_up(const BackupCommand& command, const Session& session) {
   EngineClient client = session.client();
   const boost::json::object answer =
       client.post("/v1/engine/backup", {{"file", command.file}}, kLongestCopy);
-  if (command.json)
-    print_json(answer);
-  else
-    print("the store was copied to " + one_line(command.file) + "\n");
-  return kExitDone;
+  return show_answer(command.json, answer,
+                     "the store was copied to " + one_line(command.file) + "\n");
 }
 
 // `keep`: pilots that are there until a time, whatever there is for them to do.
 
 namespace {
 
-namespace json = boost::json;
-
-/// A line for each shape of which no more pilots are asked for at present.
-std::string pauses_text(const json::array& keeps, std::time_t now) {
-  std::string text;
-  for (const json::value& each : keeps) {
-    const json::object& keep = each.as_object();
+/// With a line for each shape of which no more pilots are asked for at present.
+std::string keeps_text(const json::object& answer, std::optional<std::size_t> room) {
+  const Objects keeps = objects_at(answer, "keeps");
+  if (keeps.empty()) return "no pilots are kept; 'hpcbatch keep SHAPE --until 18:00'\n";
+  using Side = Table::Side;
+  std::string text = list_table({{"site", "SITE"},
+                                 {"shape", "SHAPE"},
+                                 {"allocations", "KEPT", Side::Right},
+                                 {"running", "RUNNING", Side::Right},
+                                 {"queued", "QUEUED", Side::Right},
+                                 {"until", "UNTIL"},
+                                 {"missing", "MISSING", Side::Right, duration_at},
+                                 {"beyond", "BEYOND", Side::Right, duration_at}},
+                                keeps)
+                         .text(room);
+  for (const json::object& keep : keeps) {
     if (!keep.contains("paused_until")) continue;
     text += fmt::format(
         "{0}/{1} asks for no pilots until {2}: {3}; 'hpcbatch sites resume {0}' ends "
         "the pause\n",
-        text_at(keep, "site"), text_at(keep, "shape"), moment_at(keep, "paused_until", now),
+        text_at(keep, "site"), text_at(keep, "shape"), soon_at(keep, "paused_until"),
         one_line(text_at(keep, "message")));
   }
   return text;
-}
-
-std::string keeps_text(const json::object& answer, std::time_t now,
-                       std::optional<std::size_t> room) {
-  const json::array* keeps = array_at(answer, "keeps");
-  if (!keeps || keeps->empty()) return "no pilots are kept; 'hpcbatch keep SHAPE --until 18:00'\n";
-  using Side = Table::Side;
-  Table table({{"SITE"},
-               {"SHAPE"},
-               {"KEPT", Side::Right},
-               {"RUNNING", Side::Right},
-               {"QUEUED", Side::Right},
-               {"UNTIL"},
-               {"MISSING", Side::Right},
-               {"BEYOND", Side::Right}});
-  for (const json::value& each : *keeps) {
-    const json::object& keep = each.as_object();
-    table.add({text_at(keep, "site"), text_at(keep, "shape"), text_at(keep, "allocations"),
-               text_at(keep, "running"), text_at(keep, "queued"), moment_at(keep, "until", now),
-               duration_at(keep, "missing"), duration_at(keep, "beyond")});
-  }
-  return table.text(room) + pauses_text(*keeps, now);
 }
 
 }  // namespace
@@ -304,18 +275,12 @@ int keep_pilots(const KeepCommand& command, const Session& session) {
     if (!command.end) body["until"] = command.until;
     answer = client.post("/v1/keeps", body);
   }
-  if (command.json)
-    print_json(answer);
-  else
-    print(keeps_text(answer, std::time(nullptr), columns_of_output()));
-  return kExitDone;
+  return show_answer(command.json, answer, keeps_text(answer, columns_of_output()));
 }
 
 // `dropbox`: the folders that the engine watches.
 
 namespace {
-
-namespace json = boost::json;
 
 std::string line_of_dropbox(const json::object& box) {
   const std::string message = text_at(box, "message");
@@ -329,39 +294,22 @@ int watch_dropbox(const DropboxCommand& command, const Session& session) {
   EngineClient client = session.client();
   if (command.directory.empty()) {
     const json::object answer = client.get("/v1/dropboxes");
-    if (const json::array* boxes = array_at(answer, "dropboxes")) {
-      for (const json::value& box : *boxes) {
-        if (command.json)
-          print_json(box);
-        else if (box.is_object())
-          print(line_of_dropbox(box.get_object()));
-      }
-    }
+    for (const json::object& box : objects_at(answer, "dropboxes"))
+      show_answer(command.json, box, line_of_dropbox(box));
     return kExitDone;
   }
   json::object request{{"directory", command.directory}};
-  if (command.remove) {
-    const json::object answer = client.post("/v1/dropboxes/remove", request);
-    if (command.json)
-      print_json(answer);
-    else
-      print("the engine watches " + one_line(command.directory) + " no more\n");
-    return kExitDone;
-  }
-  json::array& allow = request["allow"].emplace_array();
-  for (const std::string& folder : command.allow) allow.emplace_back(folder);
-  json::array& templates = request["templates"].emplace_array();
-  for (const std::string& folder : command.templates) templates.emplace_back(folder);
+  const std::string watches = "the engine watches " + one_line(command.directory);
+  if (command.remove)
+    return show_answer(command.json, client.post("/v1/dropboxes/remove", request),
+                       watches + " no more\n");
+  request["allow"] = json::array(command.allow.begin(), command.allow.end());
+  request["templates"] = json::array(command.templates.begin(), command.templates.end());
   json::object& variables = request["variables"].emplace_object();
   for (const auto& [name, value] : command.variables) variables[name] = value;
 
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
-  const json::object answer = client.post("/v1/dropboxes", request);
-  if (command.json)
-    print_json(answer);
-  else
-    print("the engine watches " + one_line(command.directory) + "\n");
-  return kExitDone;
+  return show_answer(command.json, client.post("/v1/dropboxes", request), watches + "\n");
 }
 
 }  // namespace hpcbatch

@@ -236,14 +236,11 @@ void ManyFollower::take_ends() {
       feed_ + "&after=" + cursor_ + "&wait=" + std::to_string(wait.count()), wait + kMarginForEnds);
   cursor_ = text_at(feed, "cursor");
   if (flag_at(feed, "pruned")) return take_up_ended();
-  const json::array* events = array_at(feed, "events");
-  if (events == nullptr) return;
-  for (const json::value& event : *events) {
-    if (!event.is_object()) continue;
-    const auto indices = indices_of(text_at(event.get_object(), "id"), id_);
+  for (const json::object& event : objects_at(feed, "events")) {
+    const auto indices = indices_of(text_at(event, "id"), id_);
     if (!indices) continue;
-    tell_trouble(event.get_object());
-    const bool is_left_out = log_.failed_only && text_at(event.get_object(), "failure") == "ok";
+    tell_trouble(event);
+    const bool is_left_out = log_.failed_only && text_at(event, "failure") == "ok";
     if (is_left_out)
       open_.remove(*indices);
     else

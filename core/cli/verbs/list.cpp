@@ -87,13 +87,11 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
                                                               {"client", command.client},
                                                               {"apart", command.json ? "1" : ""},
                                                               {"before", before}}));
-    const json::array* tasks = array_at(answer, "tasks");
-    may_be_more = tasks != nullptr && tasks->size() >= asked;
-    if (tasks == nullptr) break;
-    for (const json::value& task : *tasks) {
-      if (!task.is_object()) continue;
-      before = text_at(task.get_object(), "id");
-      left -= show_task(command, task.get_object(), lines);
+    const Objects tasks = objects_at(answer, "tasks");
+    may_be_more = tasks.size() >= asked;
+    for (const json::object& task : tasks) {
+      before = text_at(task, "id");
+      left -= show_task(command, task, lines);
       if (left == 0) return true;
     }
     if (!may_be_more) break;
@@ -104,13 +102,12 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
 int list_tasks_of(const ListCommand& command, EngineClient& client,
                   const std::vector<std::string>& arrays) {
   std::uint64_t left = most_lines(command, kTasks);
-  Table table = task_table();
-  TaskLines lines(table);
+  TaskLines lines;
   bool may_be_more = false;
   for (const std::string& array : arrays)
     may_be_more = add_tasks_of(command, client, array, left, lines) || may_be_more;
   if (left > 0 && !command.json) lines.finish();
-  if (!table.empty()) print(table.text(columns_of_output()));
+  if (lines.size() > 0) print(lines.table().text(columns_of_output()));
   if (may_be_more) say_there_may_be_more();
   return kExitDone;
 }
@@ -133,19 +130,17 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
                                        {"since", since},
                                        {"before", before}}));
     before = text_at(answer, "next");
-    const json::array* page = array_at(answer, "arrays");
-    if (page == nullptr) break;
-    left -= std::min<std::uint64_t>(left, page->size());
-    for (const json::value& one : *page) {
-      if (!one.is_object()) continue;
+    const Objects page = objects_at(answer, "arrays");
+    left -= std::min<std::uint64_t>(left, page.size());
+    for (const json::object& one : page) {
       if (command.json)
         print_json(one);
       else
-        found.push_back(one.get_object());
+        found.push_back(one);
     }
   } while (left > 0 && !before.empty());
-  const Table table = submission_table(std::move(found), now());
-  if (!table.empty()) print(table.text(columns_of_output()));
+  if (!found.empty())
+    print(submission_table(Objects(found.begin(), found.end()), now()).text(columns_of_output()));
   if (!before.empty()) say_there_may_be_more();
   return kExitDone;
 }

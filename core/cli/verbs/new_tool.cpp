@@ -124,16 +124,12 @@ int start_tool(const NewToolCommand& command, const Session& /*session*/) {
   std::filesystem::create_directory(command.directory, error);
   const std::string path = command.directory + "/" + command.name + ".yaml";
   write_new(path, text_for(command.name));
-  if (command.json) {
-    print_json({{"file", path}});
-    return kExitDone;
-  }
-  print(path + "\n");
-  print(
-      fmt::format("now: change it, have {} among `tool_path` of the configuration (which an engine "
-                  "reads when it starts), and: hpcbatch tools check {}\n",
-                  command.directory, command.name));
-  return kExitDone;
+  return show_answer(
+      command.json, {{"file", path}},
+      fmt::format(
+          "{}\nnow: change it, have {} among `tool_path` of the configuration (which an engine "
+          "reads when it starts), and: hpcbatch tools check {}\n",
+          path, command.directory, command.name));
 }
 
 }  // namespace hpcbatch

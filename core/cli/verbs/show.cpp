@@ -102,20 +102,13 @@ void print_explanation(EngineClient& client, const json::object& why) {
   const std::string item = text_at(why, "item");
   tell(one_line(text_at(why, "id") + (item.empty() ? "" : " (item " + item + ")")) + " is " +
        one_line(text_at(why, "state")) + ": " + one_line(text_at(why, "text")));
-  if (const json::array* details = array_at(why, "details")) {
-    for (const json::value& detail : *details)
-      tell("  " + one_line(value_on_a_line("detail", detail)));
-  }
+  for (const std::string& detail : texts_at(why, "details")) tell("  " + one_line(detail));
   // What a task says itself tells most.
-  const json::array* failures = array_at(why, "failures");
-  if (failures == nullptr || failures->empty()) {
-    if (text_at(why, "state") == "failed") print_output_tail(client, text_at(why, "id"));
-    return;
-  }
-  for (std::size_t i = 0; i < std::min(failures->size(), kWaysQuoted); ++i) {
-    if (failures->at(i).is_object())
-      print_output_tail(client, text_at(failures->at(i).get_object(), "first"));
-  }
+  const Objects failures = objects_at(why, "failures");
+  if (failures.empty() && text_at(why, "state") == "failed")
+    print_output_tail(client, text_at(why, "id"));
+  for (std::size_t i = 0; i < std::min(failures.size(), kWaysQuoted); ++i)
+    print_output_tail(client, text_at(failures[i], "first"));
 }
 
 /// Of many explanations those that people read: of what has not ended well, failures first.

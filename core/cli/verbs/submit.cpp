@@ -27,8 +27,6 @@ namespace {
 
 namespace json = boost::json;
 
-namespace json = boost::json;
-
 constexpr std::chrono::minutes kLongSubmit{10};
 
 std::string amounts_of(const json::object& needs) {
@@ -44,17 +42,14 @@ std::string needs_of(const json::object& trial) {
   const json::object* needs = object_at(trial, "needs");
   if (needs == nullptr) return "";
   std::string all;
-  if (const json::array* ways = array_at(*needs, "one_of"); ways != nullptr) {
-    for (const json::value& way : *ways)
-      all += (all.empty() ? "" : "; or ") + amounts_of(way.as_object());
-  } else {
-    all = amounts_of(*needs);
-  }
+  for (const json::object& way : objects_at(*needs, "one_of"))
+    all += (all.empty() ? "" : "; or ") + amounts_of(way);
+  if (all.empty()) all = amounts_of(*needs);
   if (needs->contains("time")) all += ", " + duration_at(*needs, "time");
   return all;
 }
 
-void print_trial(std::size_t number, const json::object& trial) {
+std::string trial_text(std::size_t number, const json::object& trial) {
   const std::string count = text_at(trial, "tasks"), item = text_at(trial, "item");
   std::string name = text_at(trial, "name");
   if (name.empty()) name = text_at(trial, "tool");
@@ -64,24 +59,17 @@ void print_trial(std::size_t number, const json::object& trial) {
   if (!item.empty()) text += "  the first of its items: " + item + "\n";
   text += "  needs " + needs_of(trial) + "\n";
   const std::string refusal = text_at(trial, "refusal");
-  text += refusal.empty() ? "  fits " + text_at(trial, "fits") + "\n" : "  " + refusal + "\n";
-  print(text);
+  return text + (refusal.empty() ? "  fits " + text_at(trial, "fits") : "  " + refusal) + "\n";
 }
 
 /// 0 where some shape could run each task, else 2.  Throws CommandError.
 int show_dry_run(EngineClient& client, const json::object& request, bool is_json) {
   const json::object answer = client.post("/v1/tasks/try", request, kLongSubmit);
-  const json::array* trials = array_at(answer, "tasks");
-  if (trials == nullptr) throw CommandError(kExitNoEngine, "the engine named no tasks");
   bool all_fit = true;
   std::size_t number = 0;
-  for (const json::value& one : *trials) {
-    if (!one.is_object()) continue;
-    all_fit = all_fit && !one.get_object().contains("refusal");
-    if (is_json)
-      print_json(one);
-    else
-      print_trial(++number, one.get_object());
+  for (const json::object& one : objects_at(answer, "tasks")) {
+    all_fit = all_fit && !one.contains("refusal");
+    show_answer(is_json, one, trial_text(++number, one));
   }
   return all_fit ? kExitDone : kExitUsage;
 }
@@ -125,10 +113,7 @@ void make_absolute(json::value& path, const std::string& from, const Items& item
 Items items_in(const json::object& task) {
   Items items;
   if (const json::array* list = array_at(task, "items")) items.items = *list;
-  if (const json::array* names = array_at(task, "columns")) {
-    for (const json::value& name : *names)
-      items.columns.push_back(name.is_string() ? std::string(name.get_string()) : "");
-  }
+  items.columns = texts_at(task, "columns");
   return items;
 }
 

@@ -32,23 +32,11 @@ json::object look(EngineClient& client) {
   all["engine"] = client.get("/v1/engine");
   for (const char* what : {"sites", "allocations", "pilots"}) {
     const json::object answer = client.get(std::string("/v1/") + what);
-    const json::array* things = array_at(answer, what);
-    all[what] = things == nullptr ? json::array{} : *things;
+    all[what] = answer.at(what);
   }
-  const json::object answer =
-      client.get("/v1/arrays?per=submit&limit=" + std::to_string(kSubmissionsShown));
-  const json::array* arrays = array_at(answer, "arrays");
-  all["arrays"] = arrays == nullptr ? json::array{} : *arrays;
+  all["arrays"] =
+      client.get("/v1/arrays?per=submit&limit=" + std::to_string(kSubmissionsShown)).at("arrays");
   return all;
-}
-
-/// Allocations that have ended are history and not the live view's.
-json::array live(const json::array& allocations) {
-  json::array out;
-  for (const json::value& one : allocations) {
-    if (one.is_object() && text_at(one.get_object(), "state") != "ended") out.push_back(one);
-  }
-  return out;
 }
 
 /// What is not 0, and what everybody looks for.
@@ -100,15 +88,15 @@ std::string picture(const json::object& all, const std::string& hint = "",
     if (!table.empty()) sections.push_back("\n" + table.text(room));
   };
   using Shown = InventoryCommand::Kind;
-  section(inventory_table(Shown::Sites, *array_at(all, "sites")));
-  section(inventory_table(Shown::Allocations, live(*array_at(all, "allocations"))));
-  section(inventory_table(Shown::Pilots, *array_at(all, "pilots")));
-  std::vector<json::object> submissions;
-  for (const json::value& one : *array_at(all, "arrays")) {
-    if (one.is_object()) submissions.push_back(one.get_object());
-  }
+  section(inventory_table(Shown::Sites, objects_at(all, "sites")));
+  // Those that have ended are history and not the live view's.
+  Objects allocations = objects_at(all, "allocations");
+  std::erase_if(allocations,
+                [](const json::object& one) { return text_at(one, "state") == "ended"; });
+  section(inventory_table(Shown::Allocations, allocations));
+  section(inventory_table(Shown::Pilots, objects_at(all, "pilots")));
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  section(submission_table(std::move(submissions), now.count()));
+  section(submission_table(objects_at(all, "arrays"), now.count()));
   return fitted(std::move(out), std::move(sections), rows);
 }
 

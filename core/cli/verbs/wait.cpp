@@ -39,9 +39,7 @@ bool has_timed_out(const WaitCommand& command, Clock::time_point begin) {
 
 std::string question_of(const WaitCommand& command, const std::vector<std::string>& ids,
                         std::chrono::milliseconds time) {
-  json::object question;
-  json::array& asked = question["ids"].emplace_array();
-  for (const std::string& id : ids) asked.emplace_back(id);
+  json::object question{{"ids", json::array(ids.begin(), ids.end())}};
   if (time.count() % 1000 == 0)
     question["timeout"] = time.count() / 1000;
   else
@@ -52,13 +50,11 @@ std::string question_of(const WaitCommand& command, const std::vector<std::strin
 
 /// Which have ended, where one or more have.
 bool tell_ended(const json::object& counts, bool is_json) {
-  const json::array* ended = array_at(counts, "ended");
-  if (ended == nullptr || ended->empty()) return false;
-  if (is_json) print_json(counts);
-  for (const json::value& id : *ended) {
-    if (!is_json && id.is_string()) print(std::string(id.get_string()) + "\n");
-  }
-  return true;
+  const std::vector<std::string> ended = texts_at(counts, "ended");
+  std::string lines;
+  for (const std::string& id : ended) lines += id + "\n";
+  if (!ended.empty()) show_answer(is_json, counts, lines);
+  return !ended.empty();
 }
 
 int timed_out(StatusLine& status, const WaitCommand& command, const json::object& counts) {

@@ -10,7 +10,6 @@
 
 #include <boost/json/serialize.hpp>
 
-#include <ctime>
 #include <string>
 
 namespace hpcbatch {
@@ -41,9 +40,8 @@ int show_waits(const WaitsCommand& command, const Session& session) {
   json::object waits = client.get("/v1/waits");
   const bool is_for_all = command.shape.empty() && command.site.empty();
   std::string names;
-  for (const json::value& one : waits.at("shapes").as_array())
-    names += (names.empty() ? "" : ", ") + text_at(one.as_object(), "site") + ":" +
-             text_at(one.as_object(), "shape");
+  for (const json::object& one : objects_at(waits, "shapes"))
+    names += (names.empty() ? "" : ", ") + text_at(one, "site") + ":" + text_at(one, "shape");
   if (keep_of(waits, command) == 0 && !is_for_all) {
     const std::string asked = command.shape.empty() ? "" : "shape '" + command.shape + "'";
     const std::string where = command.site.empty() ? "" : "site '" + command.site + "'";
@@ -53,28 +51,22 @@ int show_waits(const WaitsCommand& command, const Session& session) {
                                        " (site and shape: " + names + ")" +
                                        (verb.empty() ? "" : "; did you mean '" + verb + "'?"));
   }
-  if (command.json)
-    print_json(waits);
-  else if (command.score)
-    print(waits_score_text(waits, columns_of_output()));
-  else
-    print(waits_text(waits, std::time(nullptr), columns_of_output()));
-  return kExitDone;
+  const auto room = columns_of_output();
+  return show_answer(command.json, waits,
+                     command.score ? waits_score_text(waits, room) : waits_text(waits, room));
 }
 
 // `waits train`: hands over to the program that learns.
 
 namespace {
 
-namespace json = boost::json;
-
 /// The site that is meant: the only one, where none is named.
 std::string site_of(const TrainCommand& command, EngineClient& client) {
   const json::object answer = client.get("/v1/sites");
   std::string names;
-  const json::array& sites = answer.at("sites").as_array();
-  for (const json::value& one : sites) {
-    std::string name = text_at(one.as_object(), "name");
+  const Objects sites = objects_at(answer, "sites");
+  for (const json::object& one : sites) {
+    std::string name = text_at(one, "name");
     if (name == command.site || (command.site.empty() && sites.size() == 1)) return name;
     names += (names.empty() ? "" : ", ") + name;
   }
