@@ -25,6 +25,7 @@ ONE_BED = {
     "snakemake/test_pure.py",
     "system/test_slurm_choices.py",
     "system/test_slurm_job_scripts.py",
+    "system/test_slurm_steps.py",
 }
 
 

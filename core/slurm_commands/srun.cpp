@@ -1,7 +1,11 @@
-// srun within a task: programs of it side by side on its node, on the cpus that it has.
-#include "posix/files.hpp"
+// srun within a task: a step, which is programs side by side on the task's node, on cpus and GPUs of
+// the task.
+#include "cli/process/surroundings.hpp"
+#include "cli/tasks/task_file.hpp"
 #include "slurm_commands/commands.hpp"
-#include "slurm_commands/options.hpp"
+#include "slurm_commands/step.hpp"
+
+#include <hpcbatch/batch_time.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,62 +13,306 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <optional>
-#include <set>
+#include <thread>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hpcbatch::slurm_commands {
 namespace {
 
-constexpr int kCannotRun = 127;
 constexpr unsigned kMostTasks = 4096;
+/// What Slurm exits with where an option's value is none.
+constexpr int kBadOption = 255;
 
-std::string variable(const EnvironmentMap& environment, const std::string& name,
-                     const std::string& otherwise = "") {
+std::string of_environment(const EnvironmentMap& environment, const std::string& name,
+                           const std::string& otherwise = "") {
   const auto at = environment.find(name);
-  return at == environment.end() ? otherwise : at->second;
+  return at == environment.end() || at->second.empty() ? otherwise : at->second;
 }
 
-unsigned number_said(const Parsed& parsed, const char* option, const std::string& otherwise) {
-  const std::string text = parsed.value(option).value_or(otherwise);
+std::optional<unsigned> whole_number(std::string_view text) {
   unsigned number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number == 0 ||
-      number > kMostTasks)
-    throw CommandFailed("srun: error: Invalid numeric value \"" + text + "\" for --" + option +
-                        ".");
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
-/// What a step is started with.
-struct Step {
-  Parsed parsed;
-  EnvironmentMap environment;
-  unsigned tasks{1}, cpus{0};  ///< cpus of each task; 0: all of them may use all
-  bool label{false};
+/// What is asked for, by the command line and the environment (srun(1), INPUT ENVIRONMENT VARIABLES).
+class Asked {
+ public:
+  explicit Asked(const Call& call)
+      : call_(call), parsed_(parse_options(srun_options(), call.words)) {}
+
+  bool has(const char* option, const char* name) const {
+    return parsed_.has(option) || !of_environment(call_.environment, name).empty();
+  }
+  std::optional<std::string> value(const char* option, const char* name) const {
+    if (auto said = parsed_.value(option)) return said;
+    const std::string text = of_environment(call_.environment, name);
+    return text.empty() ? std::nullopt : std::optional(text);
+  }
+  std::optional<unsigned> number(const char* option, const char* name) const {
+    const auto text = value(option, name);
+    if (!text) return std::nullopt;
+    const auto number = whole_number(*text);
+    if (!number || *number == 0 || *number > kMostTasks)
+      throw CommandFailed("srun: error: Invalid numeric value \"" + *text + "\" for --" + option +
+                          ".");
+    return number;
+  }
+  const EnvironmentMap& environment() const { return call_.environment; }
+  const Parsed& parsed() const { return parsed_; }
+  std::string user() const { return viewed_by(call_).user; }
+
+ private:
+  const Call& call_;
+  Parsed parsed_;
 };
 
+struct Step {
+  unsigned tasks{1}, cpus{1};  ///< cpus of each
+  unsigned gpus{0}, gpus_per_task{0};
+  bool asks_for_gpus{false}, says_cpus{false};
+  bool overlaps{false}, is_exact{false}, overcommits{false}, label{false};
+  std::string job;  ///< its number
+  std::string node;
+  HeldShare share;
+};
+
+std::string step_id(const Step& step) {
+  return step.job + "." + std::to_string(step.share.step);
+}
+
+[[noreturn]] void cannot_create(const std::string& job, const std::string& why,
+                                const std::string& more = "") {
+  throw CommandFailed((more.empty() ? "" : "srun: error: " + more + "\n") +
+                      "srun: error: Unable to create step for job " + job + ": " + why);
+}
+
+std::string short_host() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string whole = host;
+  return whole.substr(0, whole.find('.'));
+}
+
+std::vector<int> own_cpus() {
+  cpu_set_t mask;
+  std::vector<int> cpus;
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+/// Whole ones of the task.
+unsigned task_cpus(const EnvironmentMap& environment) {
+  for (const char* name : {"SLURM_CPUS_ON_NODE", "HPCBATCH_CPUS"}) {
+    const std::string text = of_environment(environment, name);
+    if (const auto number = whole_number(text.substr(0, text.find('.'))))
+      return std::clamp(*number, 1U, kMostTasks);
+  }
+  return std::max<unsigned>(1, static_cast<unsigned>(own_cpus().size()));
+}
+
+constexpr const char* kGpuVariables[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                         "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+std::vector<std::string> task_gpus(const EnvironmentMap& environment) {
+  return split_at(of_environment(environment, "HPCBATCH_GPUS"), ',');
+}
+
+/// `gpu:a100:2`, `2`, `gpu` -> how many.
+unsigned gpus_in(const std::string& text) {
+  unsigned sum = 0;
+  for (const std::string& one : split_at(text, ',')) {
+    if (one == "none") continue;
+    sum += whole_number(one.substr(one.rfind(':') + 1)).value_or(1);
+  }
+  return sum;
+}
+
+void read_gpus(Step& step, const Asked& asked) {
+  const std::pair<const char*, const char*> kOptions[] = {
+      {"gpus", "SRUN_GPUS"}, {"gpus-per-node", "SRUN_GPUS_PER_NODE"}, {"gres", "SRUN_GRES"}};
+  for (const auto& [option, name] : kOptions) {
+    const auto text = asked.value(option, name);
+    if (!text) continue;
+    step.asks_for_gpus = true;
+    step.gpus = std::max(step.gpus, gpus_in(*text));
+  }
+  if (const auto text = asked.value("gpus-per-task", "SRUN_GPUS_PER_TASK")) {
+    step.asks_for_gpus = true;
+    step.gpus_per_task = gpus_in(*text);
+    step.gpus = std::max(step.gpus, step.gpus_per_task * step.tasks);
+  }
+  const std::size_t there = task_gpus(asked.environment()).size();
+  if (step.gpus <= there) return;
+  cannot_create(step.job, "Invalid generic resource (gres) specification",
+                there == 0 ? "Step requested GRES but job doesn't have GRES" : "");
+}
+
+/// Megabytes of `100G`.
+std::optional<double> megabytes(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  constexpr std::string_view kUnits = "KMGT";
+  const std::string unit(end, text.data() + text.size());
+  if (unit.empty()) return number;
+  const std::size_t power = kUnits.find(static_cast<char>(std::toupper(unit.front())));
+  if (power == std::string_view::npos) return std::nullopt;
+  for (std::size_t i = 1; i < power; ++i) number *= 1024;
+  return power == 0 ? number / 1024 : number;
+}
+
+void check_memory(const Step& step, const Asked& asked) {
+  const std::string there = of_environment(asked.environment(), "HPCBATCH_MEM_MB");
+  for (const char* option : {"mem", "mem-per-cpu"}) {
+    const auto text = asked.parsed().value(option);
+    if (!text) continue;
+    const auto amount = megabytes(*text);
+    if (!amount)
+      throw CommandFailed(std::string("srun: error: Invalid --") + option + " specification",
+                          kBadOption);
+    const double times = std::string_view(option) == "mem" ? 1 : step.tasks * step.cpus;
+    if (const auto most = whole_number(there); most && *amount * times > *most)
+      cannot_create(step.job, "Memory required by task is not available");
+  }
+}
+
+void check_binding(const std::string& text) {
+  static constexpr std::string_view kKnown[] = {
+      "none",  "no",        "n",          "quiet",     "q",       "verbose", "v",
+      "rank",  "rank_ldom", "map_cpu:",   "mask_cpu:", "sockets", "cores",   "threads",
+      "ldoms", "map_ldom:", "mask_ldom:", "boards",    "off",     "help"};
+  for (const std::string& word : split_at(text, ',')) {
+    // Numbers of map_cpu go on behind commas.
+    const bool is_known =
+        whole_number(word) || word.starts_with("0x") ||
+        std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
+          return known.ends_with(':') ? word.starts_with(known) : word == known;
+        });
+    if (!is_known)
+      throw CommandFailed("srun: error: unrecognized --cpu-bind argument \"" + word +
+                          "\"\nsrun: fatal: Failed to parse --cpu-bind= values.");
+  }
+}
+
+/// That a step is asked for where the task is, and nowhere else.
+void check_place(const Step& step, const Asked& asked) {
+  if (const auto nodes = asked.parsed().value("nodes"); nodes && *nodes != "1" && *nodes != "1-1")
+    throw CommandFailed("srun: error: Only allocated 1 nodes asked for " + *nodes +
+                        "\nsrun: error: a task of hpcbatch has one node; more need the cluster's "
+                        "own srun: HPCBATCH_SLURM_REAL=1 srun ...");
+  if (const auto job = asked.parsed().value("jobid");
+      job && *job != step.job && *job != of_environment(asked.environment(), "SLURM_ARRAY_JOB_ID"))
+    throw CommandFailed("srun: error: Unable to confirm allocation for job " + *job +
+                        ": Invalid job id specified\nsrun: Check SLURM_JOB_ID environment "
+                        "variable. Expired or invalid job " +
+                        *job);
+  for (const std::string& host : expand_hosts(asked.parsed().value("nodelist").value_or(""))) {
+    const std::string own = host.substr(0, host.find('.'));
+    if (own != step.node && own != short_host() && own != "localhost")
+      cannot_create(step.job, "Requested node configuration is not available");
+  }
+  const auto mpi = asked.value("mpi", "SLURM_MPI_TYPE");
+  if (mpi && *mpi != "none" && step.tasks > 1)
+    throw CommandFailed("srun: error: --mpi=" + *mpi +
+                        ": hpcbatch starts no processes of one MPI program; use mpirun");
+}
+
+Step read_step(const Asked& asked) {
+  const EnvironmentMap& environment = asked.environment();
+  Step step;
+  step.job = of_environment(environment, "SLURM_JOB_ID",
+                            of_environment(environment, "HPCBATCH_BATCH_NUMBER", "0"));
+  step.node = of_environment(environment, "SLURMD_NODENAME", short_host());
+  step.tasks = asked.number("ntasks", "SLURM_NTASKS").value_or(1);
+  const auto cpus = asked.number("cpus-per-task", "SRUN_CPUS_PER_TASK");
+  step.says_cpus = cpus.has_value();
+  step.cpus = cpus.value_or(1);
+  // Programs within a step would wait for their own step's end.
+  step.overlaps = asked.has("overlap", "SLURM_OVERLAP") || environment.contains("SLURM_STEP_ID");
+  step.is_exact = step.says_cpus || asked.has("exact", "SLURM_EXACT") ||
+                  asked.has("exclusive", "SLURM_EXCLUSIVE");
+  step.overcommits = asked.has("overcommit", "SLURM_OVERCOMMIT");
+  step.label = asked.has("label", "SLURM_LABELIO");
+  check_place(step, asked);
+  const unsigned there = task_cpus(environment);
+  if (!step.overcommits && step.tasks * step.cpus > there)
+    cannot_create(step.job, "More processors requested than permitted");
+  check_memory(step, asked);
+  if (const auto text = asked.value("cpu-bind", "SLURM_CPU_BIND")) check_binding(*text);
+  read_gpus(step, asked);
+  return step;
+}
+
+/// The folder of this attempt at the task in which its steps meet; empty: none is known.
+std::string folder_of_steps(const EnvironmentMap& environment) {
+  const std::string folder =
+      of_environment(environment, "SLURM_TMPDIR", of_environment(environment, "TMPDIR"));
+  if (folder.empty() || of_environment(environment, "HPCBATCH_ATTEMPT").empty()) return "";
+  std::string name = folder + "/.hpcbatch/steps-" +
+                     of_environment(environment, "HPCBATCH_TASK_ID") + "-" +
+                     of_environment(environment, "HPCBATCH_ATTEMPT");
+  return name;
+}
+
+/// Waits until the step's share of the task is free.
+void wait_for_share(Step& step, const Asked& asked) {
+  const unsigned there = task_cpus(asked.environment());
+  const unsigned wanted = step.is_exact ? std::min(there, step.tasks * step.cpus) : there;
+  StepShares shares(folder_of_steps(asked.environment()), there,
+                    static_cast<unsigned>(task_gpus(asked.environment()).size()));
+  const bool tells = !asked.parsed().has("quiet");
+  constexpr std::chrono::milliseconds kShortest{10}, kLongest{100};
+  auto pause = kShortest;
+  for (bool has_waited = false;; has_waited = true) {
+    if (auto held = shares.try_to_hold(wanted, step.gpus, !step.overlaps)) {
+      step.share = std::move(*held);
+      if (has_waited && tells)
+        std::fprintf(stderr, "srun: Step created for job %s\n", step.job.c_str());
+      return;
+    }
+    if (asked.has("immediate", "SLURM_IMMEDIATE"))
+      cannot_create(step.job, "Requested nodes are busy");
+    if (!has_waited && tells)
+      std::fprintf(stderr,
+                   "srun: Job %s step creation temporarily disabled, retrying (Requested nodes are "
+                   "busy)\n",
+                   step.job.c_str());
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongest);
+  }
+}
+
 /// `out.%j_%t` (srun(1), "filename pattern").
-std::string file_of_rank(const std::string& pattern, const Step& step, unsigned rank) {
-  const std::string job = variable(step.environment, "SLURM_JOB_ID",
-                                   variable(step.environment, "HPCBATCH_BATCH_NUMBER", "0"));
+std::string file_of_rank(const std::string& pattern, const Step& step, const Asked& asked,
+                         unsigned rank) {
+  const EnvironmentMap& environment = asked.environment();
+  // One backslash, and all is meant as it stands.
+  if (pattern.find('\\') != std::string::npos) {
+    std::string plain = pattern;
+    std::erase(plain, '\\');
+    return plain;
+  }
   const std::map<char, std::string> values{
-      {'j', job},
-      {'J', job + ".0"},
-      {'s', "0"},
+      {'j', step.job},
+      {'J', step_id(step)},
+      {'s', std::to_string(step.share.step)},
       {'t', std::to_string(rank)},
       {'n', "0"},
-      {'N', variable(step.environment, "SLURMD_NODENAME", "localhost")},
-      {'A', variable(step.environment, "SLURM_ARRAY_JOB_ID", job)},
-      {'a', variable(step.environment, "SLURM_ARRAY_TASK_ID", "4294967294")},
-      {'u', variable(step.environment, "USER")},
-      {'x', variable(step.environment, "SLURM_JOB_NAME")},
+      {'N', step.node},
+      {'A', of_environment(environment, "SLURM_ARRAY_JOB_ID", step.job)},
+      {'a', of_environment(environment, "SLURM_ARRAY_TASK_ID", "4294967294")},
+      {'u', asked.user()},
+      {'x', of_environment(environment, "SLURM_JOB_NAME")},
       {'%', "%"}};
   std::string text;
   for (std::size_t at = 0; at < pattern.size(); ++at) {
@@ -83,181 +331,232 @@ std::string file_of_rank(const std::string& pattern, const Step& step, unsigned 
   return text;
 }
 
-std::vector<int> own_cpus() {
-  cpu_set_t mask;
-  std::vector<int> cpus;
-  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+/// Where ranks read and write.
+class StepFiles {
+ public:
+  StepFiles(const Step& step, const Asked& asked) : step_(step), asked_(asked) {
+    const std::string mode = asked.value("open-mode", "SLURM_OPEN_MODE").value_or("t");
+    appends_ = mode.starts_with('a');
+    if (!appends_ && !mode.starts_with('t'))
+      throw CommandFailed("srun: error: Invalid --open-mode specification", kBadOption);
   }
-  return cpus;
-}
 
-/// Those of its rank, where a step has all of the task's: of several steps at once nobody knows which
-/// cpus the others have.
-void bind(const Step& step, unsigned rank) {
-  const std::vector<int> cpus = own_cpus();
-  if (step.cpus == 0 || cpus.size() != static_cast<std::size_t>(step.cpus) * step.tasks) return;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (unsigned i = 0; i < step.cpus; ++i) CPU_SET(cpus[rank * step.cpus + i], &mask);
-  ::sched_setaffinity(0, sizeof mask, &mask);
-}
-
-[[noreturn]] void fail_in_child(const std::string& what) {
-  std::fprintf(stderr, "srun: error: %s: %s\n", what.c_str(), std::strerror(errno));
-  std::fflush(nullptr);
-  ::_exit(kCannotRun);
-}
-
-/// The file that a rank reads or writes; nothing: what srun has.
-std::optional<std::string> file_said(const Step& step, const char* option, unsigned rank) {
-  const auto pattern = step.parsed.value(option);
-  if (!pattern || *pattern == "all" || *pattern == "none") return std::nullopt;
-  return file_of_rank(*pattern, step, rank);
-}
-
-/// Once, before any rank writes: several may have the same file.
-void empty_files(const Step& step) {
-  if (step.parsed.value("open-mode").value_or("").starts_with('a')) return;
-  std::set<std::string> files;
-  for (unsigned rank = 0; rank < step.tasks; ++rank) {
-    for (const char* option : {"output", "error"}) {
-      const auto file = file_said(step, option, rank);
-      // What is not there, or no file, is the rank's to complain of.
-      if (file && files.insert(*file).second && ::truncate(file->c_str(), 0) != 0) continue;
-    }
+  void put(Rank& rank, unsigned number) {
+    const auto out = asked_.value("output", "SLURM_STDOUTMODE");
+    const auto error = asked_.value("error", "SLURM_STDERRMODE");
+    rank.output = written_by(out.value_or("all"), number, STDOUT_FILENO, "stdout");
+    // What goes somewhere else takes errors along.
+    const bool is_same = !error && out && *out != "all";
+    rank.error =
+        is_same ? rank.output : written_by(error.value_or("all"), number, STDERR_FILENO, "stderr");
+    const std::string in = asked_.value("input", "SLURM_STDINMODE").value_or("all");
+    if (in == "all") return;
+    rank.reads = is_rank(in) && whole_number(in) == number;
+    if (in == "none" || is_rank(in)) return;
+    rank.input = file_of_rank(in, step_, asked_, number);
+    if (::access(rank.input.c_str(), R_OK) != 0) cannot_open("stdin");
   }
-}
 
-void redirect(const Step& step, const char* option, unsigned rank, int descriptor) {
-  const auto file = file_said(step, option, rank);
-  if (!file) return;
-  // Ranks that write to one file add to it.
-  const int flags = descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
-  const int opened = ::open(file->c_str(), flags | O_CLOEXEC, 0666);
-  if (opened < 0) fail_in_child("Could not open " + *file);
-  ::dup2(opened, descriptor);
-}
-
-/// This process becomes the program of that rank.
-[[noreturn]] void become_program(const Step& step, unsigned rank) {
-  bind(step, rank);
-  redirect(step, "input", rank, STDIN_FILENO);
-  redirect(step, "output", rank, STDOUT_FILENO);
-  if (step.parsed.has("error"))
-    redirect(step, "error", rank, STDERR_FILENO);
-  else if (step.parsed.has("output"))
-    ::dup2(STDOUT_FILENO, STDERR_FILENO);
-  if (const auto folder = step.parsed.value("chdir"); folder && ::chdir(folder->c_str()) != 0)
-    fail_in_child("Could not change to " + *folder);
-  const std::string number = std::to_string(rank), tasks = std::to_string(step.tasks);
-  for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"}) ::setenv(name, number.c_str(), 1);
-  for (const char* name : {"SLURM_NODEID", "SLURM_STEP_ID", "SLURM_STEPID"}) ::setenv(name, "0", 1);
-  for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS"})
-    ::setenv(name, tasks.c_str(), 1);
-  for (const std::string& one : step.parsed.list("export")) {
-    if (const std::size_t equals = one.find('='); equals != std::string::npos)
-      ::setenv(one.substr(0, equals).c_str(), one.substr(equals + 1).c_str(), 1);
+ private:
+  /// Else it is the name of a file.
+  bool is_rank(const std::string& text) const {
+    const auto number = whole_number(text);
+    return number && *number < step_.tasks;
   }
-  std::vector<std::string> words = step.parsed.words;
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
-  ::execvp(arguments[0], arguments.data());
-  fail_in_child("execve(): " + words.front());
-}
-
-int code_of(int status) {
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/// What one program prints, as far as its line has not ended.
-struct Stream {
-  unsigned rank{0};
-  Fd from;
-  int to{STDOUT_FILENO};
-  std::string begun;
-
-  void pass_on(std::string_view text, bool is_end) {
-    begun += text;
-    for (;;) {
-      std::size_t end = begun.find('\n');
-      if (end == std::string::npos && !(is_end && !begun.empty())) return;
-      end = std::min(end, begun.size() - 1);
-      const std::string line = std::to_string(rank) + ": " + begun.substr(0, end + 1);
-      begun.erase(0, end + 1);
-      if (::write(to, line.data(), line.size()) < 0) return;
-    }
+  [[noreturn]] static void cannot_open(const char* what) {
+    throw CommandFailed(std::string("srun: error: Could not open ") + what +
+                        " file: " + std::strerror(errno));
   }
+  int written_by(const std::string& said, unsigned number, int all, const char* what) {
+    if (said == "all") return all;
+    const bool is_none = said == "none" || (is_rank(said) && whole_number(said) != number);
+    if (is_rank(said) && !is_none) return all;
+    const std::string path = is_none ? "/dev/null" : file_of_rank(said, step_, asked_, number);
+    if (const auto at = opened_.find(path); at != opened_.end()) return at->second.get();
+    // Ranks that write to one file add to it.
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (appends_ ? 0 : O_TRUNC);
+    Fd file(::open(path.c_str(), flags, 0666));
+    if (!file) cannot_open(what);
+    return opened_.emplace(path, std::move(file)).first->second.get();
+  }
+
+  const Step& step_;
+  const Asked& asked_;
+  bool appends_{false};
+  std::map<std::string, Fd> opened_;
 };
 
-void pass_on_all(std::vector<Stream>& streams) {
-  while (!streams.empty()) {
-    std::vector<pollfd> waits;
-    waits.reserve(streams.size());
-    for (const Stream& stream : streams) waits.push_back({stream.from.get(), POLLIN, 0});
-    if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
-    for (std::size_t i = streams.size(); i-- > 0;) {
-      if (waits[i].revents == 0) continue;
-      char piece[8192];
-      const ssize_t size = ::read(waits[i].fd, piece, sizeof piece);
-      if (size < 0 && errno == EINTR) continue;
-      streams[i].pass_on({piece, static_cast<std::size_t>(std::max<ssize_t>(size, 0))}, size <= 0);
-      if (size <= 0) streams.erase(streams.begin() + static_cast<std::ptrdiff_t>(i));
+bool is_kept_always(const std::string& name) {
+  return name == "TMPDIR" || name.starts_with("SLURM_") || name.starts_with("SLURMD_") ||
+         name.starts_with("HPCBATCH_") ||
+         std::find(std::begin(kGpuVariables), std::end(kGpuVariables), name) !=
+             std::end(kGpuVariables);
+}
+
+/// What `--export` leaves of the environment.
+EnvironmentMap exported(const Asked& asked) {
+  std::optional<std::string> text = asked.parsed().value("export");
+  for (const char* name : {"SRUN_EXPORT_ENV", "SLURM_EXPORT_ENV"}) {
+    if (!text && !of_environment(asked.environment(), name).empty())
+      text = of_environment(asked.environment(), name);
+  }
+  const std::vector<std::string> words = split_at(text.value_or("ALL"), ',');
+  const bool takes_all = std::find(words.begin(), words.end(), "ALL") != words.end();
+  EnvironmentMap left;
+  for (const auto& [name, value] : asked.environment()) {
+    if (takes_all || is_kept_always(name) ||
+        std::find(words.begin(), words.end(), name) != words.end())
+      left[name] = value;
+  }
+  for (const std::string& word : words) {
+    if (const std::size_t equals = word.find('='); equals != std::string::npos)
+      left[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return left;
+}
+
+/// Of `share` what belongs to one rank where each has `each` of them; else all.
+Shares of_rank(const Shares& share, unsigned rank, unsigned each) {
+  if (each == 0 || share.size() < std::size_t{each} * (rank + 1)) return share;
+  const auto begin = share.begin() + static_cast<std::ptrdiff_t>(std::size_t{rank} * each);
+  return {begin, begin + each};
+}
+
+void put_gpus(EnvironmentMap& environment, const Step& step, const Asked& asked, unsigned rank) {
+  if (!step.asks_for_gpus) return;
+  const Shares own = of_rank(step.share.gpus, rank, step.gpus_per_task);
+  const auto chosen = [&](const std::vector<std::string>& names) {
+    std::string text;
+    for (const unsigned one : own) {
+      if (one < names.size()) text.append(text.empty() ? "" : ",").append(names[one]);
     }
+    return text;
+  };
+  const std::string numbers = chosen(task_gpus(asked.environment()));
+  for (const char* name : {"HPCBATCH_GPUS", "SLURM_STEP_GPUS"}) environment[name] = numbers;
+  environment["SLURM_GPUS_ON_NODE"] = std::to_string(step.gpus);
+  for (const char* name : kGpuVariables) {
+    if (const std::string all = of_environment(asked.environment(), name); !all.empty())
+      environment[name] = chosen(split_at(all, ','));
   }
 }
 
-void add_pipe(std::vector<Stream>& streams, unsigned rank, int to, Fd& write_end) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw CommandFailed("srun: error: no more pipes");
-  streams.push_back({rank, Fd(ends[0]), to, ""});
-  write_end = Fd(ends[1]);
+void put_step(EnvironmentMap& environment, const Step& step, const Asked& asked) {
+  const std::string tasks = std::to_string(step.tasks), number = std::to_string(step.share.step);
+  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) environment[name] = number;
+  for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS",
+                           "SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"})
+    environment[name] = tasks;
+  environment["SLURM_STEP_NODELIST"] = step.node;
+  environment["SLURM_STEP_NUM_NODES"] = "1";
+  environment["SLURM_NODEID"] = "0";
+  environment["SLURM_DISTRIBUTION"] = step.tasks == 1 ? "cyclic" : "block";
+  if (step.says_cpus) environment["SLURM_CPUS_PER_TASK"] = std::to_string(step.cpus);
+  if (step.is_exact) environment["SLURM_CPUS_ON_NODE"] = std::to_string(step.share.cpus.size());
+  if (asked.parsed().has("label")) environment["SLURM_LABELIO"] = "1";
+  std::string all;
+  for (unsigned rank = 0; rank < step.tasks; ++rank)
+    all.append(rank == 0 ? "" : ",").append(std::to_string(rank));
+  environment["SLURM_GTIDS"] = all;
+  char mask[8];
+  const mode_t umask = ::umask(0);
+  ::umask(umask);
+  std::snprintf(mask, sizeof mask, "%04o", static_cast<unsigned>(umask) & 0777U);
+  environment["SLURM_UMASK"] = mask;
 }
 
-/// The highest exit code; with --kill-on-bad-exit the first bad one ends the others.
-int wait_for_all(std::vector<pid_t> running, bool kills) {
-  int highest = 0;
-  while (!running.empty()) {
-    int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    if (ended < 0) break;
-    std::erase(running, ended);
-    highest = std::max(highest, code_of(status));
-    if (!kills || code_of(status) == 0) continue;
-    for (const pid_t one : running) ::kill(one, SIGTERM);
-  }
-  return highest;
+/// Those of the node for each rank of a step whose cpus are its own; where the task itself is bound to
+/// none, or to others than it has, nobody knows which.
+std::vector<int> bound_cpus(const Step& step, const Asked& asked, unsigned rank) {
+  const std::vector<int> cpus = own_cpus();
+  const std::string how = asked.value("cpu-bind", "SLURM_CPU_BIND").value_or("");
+  if (!step.is_exact || step.overlaps || how == "none" || how == "no" || how == "off" ||
+      cpus.size() != task_cpus(asked.environment()))
+    return {};
+  std::vector<int> own;
+  for (const unsigned one : of_rank(step.share.cpus, rank, step.cpus)) own.push_back(cpus.at(one));
+  return own;
 }
 
-int run_side_by_side(const Step& step) {
-  std::vector<pid_t> running;
-  std::vector<Stream> streams;
-  for (unsigned rank = 0; rank < step.tasks; ++rank) {
-    Fd out, error;
-    if (step.label) add_pipe(streams, rank, STDOUT_FILENO, out);
-    if (step.label) add_pipe(streams, rank, STDERR_FILENO, error);
-    const pid_t process = ::fork();
-    if (process < 0) throw CommandFailed("srun: error: cannot start another process");
-    if (process == 0) {
-      if (step.label) ::dup2(out.get(), STDOUT_FILENO);
-      if (step.label) ::dup2(error.get(), STDERR_FILENO);
-      become_program(step, rank);
-    }
-    running.push_back(process);
+std::vector<std::vector<std::string>> words_of_ranks(const Step& step, const Asked& asked,
+                                                     const Interrupt& interrupt) {
+  const std::vector<std::string>& words = asked.parsed().words;
+  if (!asked.has("multi-prog", "SLURM_MULTI_PROG")) return {step.tasks, words};
+  std::string text;
+  try {
+    text = read_input(words.front(), interrupt);
+  } catch (const CommandError&) {
+    throw CommandFailed("srun: error: Could not open multi_prog config file " + words.front());
   }
-  pass_on_all(streams);
-  return wait_for_all(running, step.parsed.has("kill-on-bad-exit"));
+  return programs_of_ranks(text, step.tasks, words.front());
+}
+
+std::optional<std::chrono::seconds> time_limit(const Asked& asked) {
+  const auto text = asked.value("time", "SLURM_TIMELIMIT");
+  if (!text || *text == "UNLIMITED" || *text == "INFINITE") return std::nullopt;
+  const auto limit = slurm_time(*text);
+  if (!limit) throw CommandFailed("srun: error: Invalid --time specification", kBadOption);
+  return limit->count() == 0 ? std::nullopt : limit;
+}
+
+/// By its name or number; 0: none.
+int signal_named(std::string name) {
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  if (const auto number = whole_number(name)) return *number < NSIG ? static_cast<int>(*number) : 0;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = ::sigabbrev_np(number);
+    if (known != nullptr && name == known) return number;
+  }
+  return 0;
+}
+
+/// `USR1@30` is sent so long before the step's time is over.
+void read_signal(RunningStep& running, const Asked& asked) {
+  auto text = asked.parsed().value("signal");
+  if (!text) return;
+  if (text->starts_with("R:")) text->erase(0, 2);
+  const std::size_t at = std::min(text->find('@'), text->size());
+  const auto before = at == text->size() ? std::optional(60U) : whole_number(text->substr(at + 1));
+  const int signal = signal_named(text->substr(0, at));
+  if (signal == 0 || !before)
+    throw CommandFailed("srun: error: Invalid --signal specification", kBadOption);
+  // The end of the task's own time is sbatch's to tell of.
+  if (!running.limit) return;
+  running.signal = signal;
+  running.signal_after =
+      std::max(std::chrono::seconds{0}, *running.limit - std::chrono::seconds{*before});
+}
+
+RunningStep running_step(const Step& step, const Asked& asked, StepFiles& files,
+                         const Interrupt& interrupt) {
+  RunningStep running{.id = step_id(step), .node = step.node, .label = step.label};
+  const std::string kills = asked.value("kill-on-bad-exit", "SLURM_KILL_BAD_EXIT").value_or("0");
+  running.kills_on_bad_exit = kills != "0";
+  const auto wait = asked.value("wait", "SLURM_WAIT");
+  if (const auto seconds = whole_number(wait.value_or("0")); seconds && *seconds != 0)
+    running.wait = std::chrono::seconds{*seconds};
+  running.limit = time_limit(asked);
+  read_signal(running, asked);
+  const auto words = words_of_ranks(step, asked, interrupt);
+  EnvironmentMap environment = exported(asked);
+  put_step(environment, step, asked);
+  for (unsigned number = 0; number < step.tasks; ++number) {
+    Rank rank{.words = words.at(number), .environment = environment};
+    for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"})
+      rank.environment[name] = std::to_string(number);
+    put_gpus(rank.environment, step, asked, number);
+    rank.cpus = bound_cpus(step, asked, number);
+    rank.directory = asked.value("chdir", "SLURM_WORKING_DIR").value_or("");
+    files.put(rank, number);
+    running.ranks.push_back(std::move(rank));
+  }
+  return running;
 }
 
 }  // namespace
 
 int srun(const Call& call, const Session& session) {
-  Step step{parse_options(srun_options(), call.words), call.environment};
+  const Asked asked(call);
   const bool is_task = call.environment.contains("HPCBATCH_TASK_ID");
   if (!is_task && call.environment.contains("SLURM_JOB_ID") && !real_command(call).empty())
     become_real(call, call.words);
@@ -265,23 +564,13 @@ int srun(const Call& call, const Session& session) {
     throw CommandFailed(
         "srun: error: hpcbatch has srun for steps within a task alone; submit the command with "
         "sbatch --wrap, run it with hpcbatch run -- COMMAND, or say HPCBATCH_SLURM_REAL=1 srun");
-  if (step.parsed.words.empty()) throw CommandFailed("srun: fatal: No command given to execute.");
-  if (const auto nodes = step.parsed.value("nodes"); nodes && *nodes != "1" && *nodes != "1-1")
-    throw CommandFailed("srun: error: a task of hpcbatch has one node; --nodes=" + *nodes +
-                        " needs the cluster's own srun: HPCBATCH_SLURM_REAL=1 srun ...");
-  step.tasks = number_said(step.parsed, "ntasks", variable(call.environment, "SLURM_NTASKS", "1"));
-  const auto binds = step.parsed.value("cpu-bind");
-  if (step.parsed.has("cpus-per-task") && (!binds || *binds != "none"))
-    step.cpus = number_said(step.parsed, "cpus-per-task", "1");
-  step.label = step.parsed.has("label");
-  const auto mpi = step.parsed.value("mpi");
-  if (mpi && *mpi != "none" && step.tasks > 1)
-    throw CommandFailed("srun: error: --mpi=" + *mpi +
-                        ": hpcbatch starts no processes of one MPI program; use mpirun");
+  if (asked.parsed().words.empty())
+    throw CommandFailed("srun: fatal: No command given to execute.");
+  Step step = read_step(asked);
   session.interrupt.let_through();
-  empty_files(step);
-  if (step.tasks == 1 && !step.label) become_program(step, 0);
-  return run_side_by_side(step);
+  wait_for_share(step, asked);
+  StepFiles files(step, asked);
+  return run_step(running_step(step, asked, files, session.interrupt));
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -59,8 +59,8 @@ TEST(SlurmCommandLine, MistakesAreToldAsByGetopt) {
   EXPECT_THAT(why_refused(sbatch_options(), {"-J"}), HasSubstr("requires an argument -- 'J'"));
   EXPECT_THAT(why_refused(sbatch_options(), {"--gpu=1"}), HasSubstr("ambiguous"));
   EXPECT_THAT(why_refused(sbatch_options(), {"--parsable=1"}), HasSubstr("doesn't allow"));
-  EXPECT_THAT(why_refused(srun_options(), {"--multi-prog", "x"}),
-              HasSubstr("srun: error: --multi-prog has nothing like it"));
+  EXPECT_THAT(why_refused(srun_options(), {"--pty", "x"}),
+              HasSubstr("srun: error: --pty has nothing like it"));
 }
 
 TEST(SlurmCommandLine, WhatTakesNoValueGetsNoneFromAVariable) {

@@ -332,9 +332,10 @@ std::string_view ours_for(std::string_view variable) {
   return at == kOurs.end() ? std::string_view{} : at->second;
 }
 
-/// What SLURM leaves unset where nothing asks for it: a script may look at them there as well.
+/// What SLURM leaves unset where nothing asks for it, or sets within steps of srun alone: a script may
+/// look at them there as well.
 bool is_left_unset(BatchSystem system, std::string_view name) {
-  static constexpr std::array<std::string_view, 25> kSlurm{"SLURM_ARRAY_JOB_ID",
+  static constexpr std::array<std::string_view, 34> kSlurm{"SLURM_ARRAY_JOB_ID",
                                                            "SLURM_ARRAY_TASK_COUNT",
                                                            "SLURM_ARRAY_TASK_ID",
                                                            "SLURM_ARRAY_TASK_MAX",
@@ -358,7 +359,16 @@ bool is_left_unset(BatchSystem system, std::string_view name) {
                                                            "SLURM_OVERCOMMIT",
                                                            "SLURM_RESTART_COUNT",
                                                            "SLURM_STEP_GPUS",
-                                                           "SLURM_THREADS_PER_CORE"};
+                                                           "SLURM_THREADS_PER_CORE",
+                                                           "SLURM_DISTRIBUTION",
+                                                           "SLURM_LABELIO",
+                                                           "SLURM_STEPID",
+                                                           "SLURM_STEP_ID",
+                                                           "SLURM_STEP_NODELIST",
+                                                           "SLURM_STEP_NUM_NODES",
+                                                           "SLURM_STEP_NUM_TASKS",
+                                                           "SLURM_STEP_TASKS_PER_NODE",
+                                                           "SLURM_UMASK"};
   static constexpr std::array<std::string_view, 4> kPbs{"PBS_ACCOUNT", "PBS_ARRAYID",
                                                         "PBS_ARRAY_ID", "PBS_ARRAY_INDEX"};
   const auto is_it = [&](std::string_view one) { return one == name; };
