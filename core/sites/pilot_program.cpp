@@ -104,14 +104,33 @@ Result<std::string> run_exchange(Transport& transport, const ExchangeCommand& co
   return text;
 }
 
+namespace {
+
+Result<void> have_program(const ExchangeTools& tools, const PilotProgram& program,
+                          const std::string& workspace, Deadline deadline) {
+  if (tools.program_is_there) return {};
+  return guarded("transport",
+                 [&] { return program.deliver(*tools.transport, workspace, deadline); });
+}
+
+}  // namespace
+
+Result<Fd> open_exchange(ExchangeTools& tools, const PilotProgram& program, const std::string& what,
+                         const std::string& workspace, Deadline deadline) {
+  if (auto there = have_program(tools, program, workspace, deadline); !there) return there.error();
+  const CommandLine command{
+      .argv = {program.path_in(workspace), what, workspace}, .environment = {}, .input = {}};
+  const auto stream =
+      guarded("transport", [&] { return tools.transport->open(command, deadline); });
+  tools.program_is_there = stream.has_value();
+  if (!stream) return stream.error();
+  return Fd(stream->descriptor);
+}
+
 Result<std::string> run_exchange(ExchangeTools& tools, const PilotProgram& program,
                                  const std::string& what, const std::string& workspace,
                                  const std::string& order, Deadline deadline) {
-  if (!tools.program_is_there) {
-    const auto delivered = guarded(
-        "transport", [&] { return program.deliver(*tools.transport, workspace, deadline); });
-    if (!delivered) return delivered.error();
-  }
+  if (auto there = have_program(tools, program, workspace, deadline); !there) return there.error();
   auto report = run_exchange(*tools.transport, {program.path_in(workspace), what, workspace}, order,
                              deadline);
   // It may have been removed there.

@@ -4,6 +4,7 @@
 
 #include "hpcbatch/result.hpp"
 #include "hpcbatch/transport.hpp"
+#include "posix/files.hpp"
 
 #include <memory>
 #include <mutex>
@@ -66,6 +67,10 @@ Result<std::string> run_exchange(Transport& transport, const ExchangeCommand& co
 Result<std::string> run_exchange(ExchangeTools& tools, const PilotProgram& program,
                                  const std::string& what, const std::string& workspace,
                                  const std::string& order, Deadline deadline);
+
+/// A stream to it, which the caller owns, instead.
+Result<Fd> open_exchange(ExchangeTools& tools, const PilotProgram& program, const std::string& what,
+                         const std::string& workspace, Deadline deadline);
 
 template <class Report>
 Result<Report> parsed_report(const Result<std::string>& bytes) {

@@ -101,24 +101,28 @@ std::optional<std::string> FileHasher::known(const std::string& path, const File
   return std::nullopt;
 }
 
-void FileHasher::remember(const std::string& path, const HashedFile& file) {
+bool is_settled(const FileState& state) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  if (nanoseconds(now) - std::max(file.state.modified_ns, file.state.changed_ns) < kCoarsestClock)
-    return;
+  return nanoseconds(now) - std::max(state.modified_ns, state.changed_ns) >= kCoarsestClock;
+}
+
+void FileHasher::remember(const std::string& path, const HashedFile& file) {
+  if (!is_settled(file.state)) return;
   const std::lock_guard lock(mutex_);
   if (young_.size() >= kMostRemembered / 2) old_ = std::exchange(young_, {});
   young_.insert_or_assign(path, file);
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
+std::optional<HashAnswer> FileHasher::read_on(const std::string& path, bool reads_large,
                                               std::chrono::steady_clock::time_point until) {
   const Fd file(open_to_read(path));
   if (file.get() < 0) return unreadable(path, errno);
   const auto state = state_of(file.get());
   if (!state) return missing(path, "it is no regular file");
   if (auto hash = known(path, *state)) return HashedFile{*state, std::move(*hash)};
+  if (state->size >= kLargeFile && !reads_large) return *state;
   Begun begun{*state, {}};
   {
     const std::lock_guard lock(mutex_);
@@ -165,8 +169,8 @@ std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
   }
 }
 
-void FileHasher::hash(const std::vector<std::string>& paths, std::chrono::milliseconds slice,
-                      HashProgress& progress) {
+void FileHasher::hash(const std::vector<std::string>& paths, const std::set<std::string>& read,
+                      std::chrono::milliseconds slice, HashProgress& progress) {
   const auto until = std::chrono::steady_clock::now() + slice;
   std::vector<std::uint64_t> sizes(paths.size());
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
@@ -199,7 +203,7 @@ void FileHasher::hash(const std::vector<std::string>& paths, std::chrono::millis
               file = thread == 0 && large_first_ ? order[--back] : order[front++];
             }
             progress.begin(file);
-            if (auto answer = read_on(paths[file], until)) {
+            if (auto answer = read_on(paths[file], read.contains(paths[file]), until)) {
               progress.answer(file, std::move(*answer));
             } else {
               progress.put_off(file);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -54,7 +55,12 @@ struct HashedFile {
   FileState state;
   std::string hash;
 };
-using HashAnswer = std::variant<HashedFile, StageError>;
+/// Of these and larger ones each goes by itself, and is hashed on its way where that is possible.
+inline constexpr std::uint64_t kLargeFile = std::uint64_t{8} << 20;
+/// A state alone: it is a large one, and was not read.
+using HashAnswer = std::variant<HashedFile, FileState, StageError>;
+/// What is changed from now on will have another state.
+bool is_settled(const FileState& state);
 
 /// What came of one call until now; the loop may look at it when the call has been given up.
 class HashProgress {
@@ -81,9 +87,11 @@ class HashProgress {
 class FileHasher {
  public:
   /// Begins with small files, and stops after `slice`: what has no answer then is to be asked for
-  /// again.
-  void hash(const std::vector<std::string>& paths, std::chrono::milliseconds slice,
-            HashProgress& progress);
+  /// again.  Large ones are read where they stand in `read` alone.
+  void hash(const std::vector<std::string>& paths, const std::set<std::string>& read,
+            std::chrono::milliseconds slice, HashProgress& progress);
+  /// What another has read.  Any thread.
+  void remember(const std::string& path, const HashedFile& file);
 
  private:
   struct Begun {
@@ -93,8 +101,7 @@ class FileHasher {
     bool was_changed{false};  // once: a second time is not forgiven
   };
   std::optional<std::string> known(const std::string& path, const FileState& state);
-  void remember(const std::string& path, const HashedFile& file);
-  std::optional<HashAnswer> read_on(const std::string& path,
+  std::optional<HashAnswer> read_on(const std::string& path, bool reads_large,
                                     std::chrono::steady_clock::time_point until);
 
   std::mutex mutex_;

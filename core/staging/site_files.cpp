@@ -212,8 +212,8 @@ void SiteFiles::Body::hash_more() {
   hashing_.is_busy = true;
   auto progress = std::make_shared<HashProgress>(paths->size());
   auto begin = [this, paths, progress]() -> CallLane::Work {
-    return [hasher = hashing_.hasher, paths, progress](Deadline) {
-      hasher->hash(*paths, kHashSlice, *progress);
+    return [hasher = hashing_.hasher, paths, read = copies_.read, progress](Deadline) {
+      hasher->hash(*paths, read, kHashSlice, *progress);
     };
   };
   hashing_.calls.call(kHashLimit, std::move(begin), [this, paths, progress](bool given_up) {
@@ -233,6 +233,13 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
                                       "for {} seconds",
                                       paths[at], kHashLimit.count())};
     }
+    if (const auto* unread = answer ? std::get_if<FileState>(&*answer) : nullptr) {
+      copies_.unread.push_back({"", paths[at], *unread});
+      // What lies there is to be known.
+      wants_exchange_ = wants_exchange_ || figures_.exchanges == 0;
+      continue;
+    }
+    if (answer) copies_.read.erase(paths[at]);
     files_.identified(paths[at], answer, clock_.now());
   }
   wake();
@@ -261,13 +268,13 @@ void SiteFiles::Body::look_at_ages() {
   });
 }
 
-bool SiteFiles::Body::renew(std::shared_ptr<ExchangeTools>& tools) {
+bool SiteFiles::Body::renew(std::shared_ptr<FileTools>& tools) {
   auto transport = make_transport_();
   if (!transport) {
     trouble(transport.error().text);
     return false;
   }
-  tools = std::make_shared<ExchangeTools>();
+  tools = std::make_shared<FileTools>();
   tools->transport = std::move(*transport);
   return true;
 }
@@ -291,7 +298,7 @@ std::string SiteFiles::Body::full_disk(const wire::FilesReport::Done& done) cons
                      done.text());
 }
 
-// SiteFiles' large files, each by itself over the transport's own put and get.
+// SiteFiles' large files, each by itself on a stream of their own.
 
 namespace {
 
@@ -304,14 +311,6 @@ std::chrono::milliseconds limit_for(std::uint64_t size) {
   return 300s + std::chrono::seconds(size >> 22);
 }
 
-bool says_full(const std::string& text) {
-  return text.find("No space left") != std::string::npos;
-}
-bool says_quota(const std::string& text) {
-  return text.find("quota exceeded") != std::string::npos ||
-         text.find("Quota exceeded") != std::string::npos;
-}
-
 }  // namespace
 
 void SiteFiles::Body::copy() {
@@ -321,12 +320,30 @@ void SiteFiles::Body::copy() {
     copying_.is_busy = true;
 }
 
+void SiteFiles::Body::read_first(const std::string& path) {
+  copies_.read.insert(path);
+  files_.identified(path, std::nullopt, clock_.now());
+}
+
+/// One that was not read, where nothing speaks against it, or one whose key is known.
+std::optional<StagedFiles::Sending> SiteFiles::Body::next_large() {
+  while (!copies_.unread.empty() && listing_.is_complete) {
+    StagedFiles::Sending file = std::move(copies_.unread.front());
+    copies_.unread.pop_front();
+    if (file.state.size <= free_bytes_ && files_.may_go_unread(file.path, file.state.size))
+      return file;
+    read_first(file.path);
+    wake();
+  }
+  return files_.take_large();
+}
+
 bool SiteFiles::Body::copy_there() {
   if (figures_.exchanges == 0) return false;
-  auto file = files_.take_large();
+  auto file = next_large();
   if (!file) return false;
   // Of one that was cut off a part is there already, and what is missing may well have room.
-  if (file->state.size > free_bytes_ && !copies_.tries.contains(file->key)) {
+  if (file->state.size > free_bytes_ && !copies_.tries.contains(file->path)) {
     wire::FilesReport::Done full;
     full.set_trouble(static_cast<std::uint32_t>(wire::FileTrouble::DiskFull));
     full.set_text(
@@ -338,15 +355,15 @@ bool SiteFiles::Body::copy_there() {
     return false;
   }
   if (!copying_.tools && !renew(copying_.tools)) {
-    files_.not_sent(file->key);
+    file->key.empty() ? copies_.unread.push_front(*file) : files_.not_sent(file->key);
     copy_failed(figures_.trouble);
     return false;
   }
   auto sent = std::make_shared<LargeSent>();
-  const std::string place = there(wire::incoming_of_key(file->key));
-  auto begin = [this, sent, place, file = *file]() -> CallLane::Work {
-    return [sent, place, file, tools = copying_.tools](Deadline deadline) {
-      *sent = send_large(*tools, file, place, deadline);
+  auto begin = [this, sent, file = *file]() -> CallLane::Work {
+    return [sent, file, tools = copying_.tools, program = program_,
+            workspace = site_.workspace](Deadline deadline) {
+      *sent = send_large(*tools, program, workspace, file, deadline);
     };
   };
   copying_.calls.call(limit_for(file->state.size), std::move(begin),
@@ -356,38 +373,59 @@ bool SiteFiles::Body::copy_there() {
   return true;
 }
 
+void SiteFiles::Body::arrived(const StagedFiles::Sending& file, const LargeSent& sent) {
+  figures_.bytes_sent += file.state.size;
+  ++figures_.files_sent;
+  if (!sent.hash) return files_.sent(file.key, clock_.now());
+  const HashedFile read{file.state, *sent.hash};
+  hashing_.hasher->remember(file.path, read);
+  files_.arrived(wire::store_key(*sent.hash, wire::stored_name(file.path)), file.state,
+                 clock_.now());
+  files_.identified(file.path, read, clock_.now());
+}
+
 void SiteFiles::Body::copied_there(const StagedFiles::Sending& file, const LargeSent& sent) {
   copying_.is_busy = false;
   wake();
+  const bool is_unread = file.key.empty();
+  const std::string received = wire::incoming_folder_of_key(received_mark(file));
   if (sent.is_changed) {
-    copies_.tries.erase(file.key);
-    drops_.waiting.push_back(wire::incoming_folder_of_key(file.key));
-    return files_.changed(file);
+    copies_.tries.erase(file.path);
+    drops_.waiting.push_back(received);
+    return is_unread ? read_first(file.path) : files_.changed(file);
   }
-  if (sent.result) {
+  const auto trouble = static_cast<wire::FileTrouble>(sent.done.trouble());
+  if (sent.result && trouble == wire::FileTrouble::None) {
     copying_.pause.failures = 0;
     copies_.trouble.clear();
-    copies_.arrived.push_back(file);
-    return;
+    copies_.tries.erase(file.path);
+    return arrived(file, sent);
   }
-  const std::string& text = sent.result.error().text;
+  const std::string text = sent.result ? sent.done.text() : sent.result.error().text;
   // A site that cannot be reached at all is waited for by exchanges.
   wants_exchange_ = true;
-  if (says_full(text) || says_quota(text)) {
-    wire::FilesReport::Done full;
-    full.set_trouble(static_cast<std::uint32_t>(says_full(text) ? wire::FileTrouble::DiskFull
-                                                                : wire::FileTrouble::Quota));
-    full.set_text(fmt::format("{}: {} bytes wanted, {} bytes were free there", text,
-                              file.state.size, free_bytes_));
-    return files_.no_room(file.key, full_disk(full));
+  const auto refuse = [&](const std::string& why) {
+    copies_.tries.erase(file.path);
+    drops_.waiting.push_back(received);
+    const StageError error{true, Failure::StageInFailed, why};
+    if (is_unread) return files_.identified(file.path, error, clock_.now());
+    files_.refused(file.key, error);
+  };
+  if (trouble == wire::FileTrouble::DiskFull || trouble == wire::FileTrouble::Quota) {
+    // What has arrived of it takes room.
+    drops_.waiting.push_back(received);
+    return is_unread ? read_first(file.path) : files_.no_room(file.key, full_disk(sent.done));
   }
-  if (++copies_.tries[file.key] >= kMostTries) {
-    copies_.tries.erase(file.key);
-    return files_.refused(file.key, {true, Failure::StageInFailed,
-                                     fmt::format("cannot bring {} to {}, {} times: {}", file.path,
-                                                 site_.name, kMostTries, text)});
+  if (trouble == wire::FileTrouble::Refused)
+    return refuse(fmt::format("cannot bring {} to {}: {}", file.path, site_.name, text));
+  if (++copies_.tries[file.path] >= kMostTries)
+    return refuse(fmt::format("cannot bring {} to {}, {} times: {}", file.path, site_.name,
+                              kMostTries, text));
+  if (is_unread) {
+    copies_.unread.push_front(file);
+  } else {
+    files_.not_sent(file.key);
   }
-  files_.not_sent(file.key);
   copy_failed(text);
 }
 
@@ -401,8 +439,9 @@ bool SiteFiles::Body::copy_here() {
   takes_.large.pop_front();
   auto fetched = std::make_shared<LargeFetched>();
   auto begin = [this, fetched, file = fetch->file]() -> CallLane::Work {
-    return [fetched, file, tools = copying_.tools](Deadline deadline) {
-      *fetched = fetch_large(*tools, file, deadline);
+    return [fetched, file, tools = copying_.tools, program = program_,
+            workspace = site_.workspace](Deadline deadline) {
+      *fetched = fetch_large(*tools, program, workspace, file, deadline);
     };
   };
   copying_.calls.call(limit_for(fetch->file.size), std::move(begin),
@@ -415,7 +454,7 @@ bool SiteFiles::Body::copy_here() {
 void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
   copying_.is_busy = false;
   wake();
-  if (fetched.here) return finish(fetch.item, fetched.here);
+  if (fetched.error) return finish(fetch.item, fetched.error);
   if (fetched.result) {
     copying_.pause.failures = 0;
     copies_.trouble.clear();

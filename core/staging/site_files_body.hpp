@@ -14,18 +14,22 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
 
 /// What one exchange carries at most, in bytes.
-inline constexpr std::uint64_t kMostExchanged = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMostExchanged = std::uint64_t{4} << 20;
 
 /// A turn of the loop looks what can be begun, and tells at its end what has been decided.
 class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
  public:
   Body(asio::io_context& loop, MakeTransport make_transport, Site site, PilotProgram program);
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+  ~Body() { queue_->close(); }
 
   void stage_in(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer);
   void let_go(const StageOwner& owner);
@@ -37,7 +41,10 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   std::optional<std::string> place_of(const StageOwner& owner, const std::string& path) const;
   Figures figures() const;
   /// What cannot be done by the constructor.
-  void begin() { look_at_ages(); }
+  void begin() {
+    queue_ = new_queue();
+    look_at_ages();
+  }
 
  private:
   struct Asked {
@@ -62,10 +69,10 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   };
   /// What one exchange was told, to be put back where it did not come about.
   struct Flight {
+    std::shared_ptr<FileExchange> exchange;
     std::vector<std::string> stale;
     std::vector<std::string> drops;
     std::vector<StagedFiles::Question> questions;
-    std::vector<StagedFiles::Sending> adopts;
     std::vector<StagedFiles::Sending> small;
     std::vector<TakeItem> takes;
     bool lists{false};
@@ -82,7 +89,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
     Lane(asio::io_context& loop, std::chrono::milliseconds grace, std::function<bool()> renew)
         : pause(loop), calls(loop, grace, std::move(renew)) {}
     Pause pause;
-    std::shared_ptr<ExchangeTools> tools;
+    std::shared_ptr<FileTools> tools;
     bool is_busy{false};
     CallLane calls;
   };
@@ -119,9 +126,10 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
     bool goes_on{false};
   };
   struct Copies {
-    std::deque<StagedFiles::Sending> arrived;  // lie in files/incoming
-    std::map<std::string, unsigned> tries;
-    std::string trouble;  // as it was told last
+    std::deque<StagedFiles::Sending> unread;  // without keys
+    std::set<std::string> read;               // paths that are to be hashed before they are sent
+    std::map<std::string, unsigned> tries;    // by path
+    std::string trouble;                      // as it was told last
     bool fetches_next{false};
   };
 
@@ -136,8 +144,10 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   Flight load();
   ExchangePlan plan(const Flight& flight) const;
   void unload(Flight flight);
-  void exchanged(Flight flight, ExchangeOutcome outcome);
-  void exchange_failed(Flight flight, const std::string& why);
+  void exchanged(Flight flight, const ExchangeOutcome& outcome);
+  void answered(const std::shared_ptr<FileExchange>& exchange);
+  void exchanges_ended(const std::string& why);
+  std::shared_ptr<ExchangeQueue> new_queue();
   void read_list(const wire::FilesReport& report);
   void read_store_answers(Flight& flight, const ExchangeOutcome& outcome);
   void read_takes(Flight& flight, const ExchangeOutcome& outcome);
@@ -146,6 +156,9 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void copy();
   bool copy_there();
   bool copy_here();
+  std::optional<StagedFiles::Sending> next_large();
+  void read_first(const std::string& path);
+  void arrived(const StagedFiles::Sending& file, const LargeSent& sent);
   void copied_there(const StagedFiles::Sending& file, const LargeSent& sent);
   void copied_here(Fetch fetch, const LargeFetched& fetched);
   void copy_failed(const std::string& why);
@@ -153,7 +166,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void finish(const TakeItem& item, std::optional<StageError> result);
   void pause(Pause& pause);
   void look_at_ages();
-  bool renew(std::shared_ptr<ExchangeTools>& tools);
+  bool renew(std::shared_ptr<FileTools>& tools);
   void trouble(const std::string& text);
   std::string there(const std::string& relative) const { return site_.workspace + "/" + relative; }
   /// Nothing where it does not lie below the workspace.
@@ -179,6 +192,8 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   asio::steady_timer age_timer_;
   Hashing hashing_;
   Lane exchanging_;
+  std::shared_ptr<ExchangeQueue> queue_;
+  std::deque<Flight> flights_;  // in their order
   Lane copying_;
 };
 

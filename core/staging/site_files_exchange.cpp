@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kWorkLimit{90'000};
 constexpr auto kDropsWait = 5s;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 10;
 constexpr std::size_t kMostFiles = 1000;
+// More than are under way: the next is made while they are.
+constexpr std::size_t kMostFlights = 6;
 constexpr std::size_t kMostQuestions = 20'000;
 constexpr std::uint32_t kMostListed = 20'000;
 
@@ -37,7 +39,7 @@ void put_back(std::deque<Item>& queue, std::vector<Item>& items, std::size_t fro
                std::make_move_iterator(items.end()));
 }
 
-std::size_t answered(int answers, std::size_t asked) {
+std::size_t heard_of(int answers, std::size_t asked) {
   return std::min(static_cast<std::size_t>(answers), asked);
 }
 
@@ -47,12 +49,11 @@ SiteFiles::Body::Flight SiteFiles::Body::load() {
   Flight flight;
   flight.questions = files_.take_questions(kMostQuestions);
   flight.small = files_.take_small(most_bytes_, kMostFiles);
-  flight.adopts.assign(copies_.arrived.begin(), copies_.arrived.end());
-  copies_.arrived.clear();
   const auto takes = static_cast<std::ptrdiff_t>(std::min(takes_.waiting.size(), kMostFiles));
   flight.takes.assign(takes_.waiting.begin(), takes_.waiting.begin() + takes);
   takes_.waiting.erase(takes_.waiting.begin(), takes_.waiting.begin() + takes);
-  flight.lists = !listing_.is_complete;
+  flight.lists = !listing_.is_complete && std::none_of(flights_.begin(), flights_.end(),
+                                                       [](const Flight& one) { return one.lists; });
   // Last: room for what is sent may have been made by dropping.
   flight.stale = files_.take_drops();
   flight.drops = std::exchange(drops_.waiting, {});
@@ -61,8 +62,8 @@ SiteFiles::Body::Flight SiteFiles::Body::load() {
 
 /// What is to be removed waits a little for company.
 bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
-  if (wants_exchange_ || listing_.goes_on || !flight.questions.empty() || !flight.small.empty() ||
-      !flight.adopts.empty() || !flight.takes.empty())
+  if ((wants_exchange_ && flights_.empty()) || (listing_.goes_on && flight.lists) ||
+      !flight.questions.empty() || !flight.small.empty() || !flight.takes.empty())
     return true;
   if (flight.drops.empty() && flight.stale.empty()) return false;
   if (drops_.wait_for_company) return false;
@@ -91,12 +92,6 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
     have->set_size(question.size);
     have->set_executable(question.executable);
   }
-  for (const StagedFiles::Sending& file : flight.adopts) {
-    wire::FilesOrder::Known* adopt = order.add_adopt();
-    adopt->set_key(file.key);
-    adopt->set_size(file.state.size);
-    adopt->set_executable(file.state.executable);
-  }
   for (const TakeItem& item : flight.takes) {
     order.add_take(item.there);
     plan.take_to.push_back(item.here);
@@ -105,7 +100,7 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
     order.set_list_most(kMostListed);
     order.set_list_after(listing_.after);
   }
-  order.set_largest_taken(StagedFiles::kLarge - 1);
+  order.set_largest_taken(kLargeFile - 1);
   order.set_most_bytes(most_bytes_);
   order.set_limit_ms(static_cast<std::uint64_t>(kWorkLimit.count()));
   plan.small = flight.small;
@@ -117,40 +112,66 @@ void SiteFiles::Body::unload(Flight flight) {
   drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   for (const auto& question : flight.questions) files_.not_told(question.key);
   for (const auto& file : flight.small) files_.not_sent(file.key);
-  put_back(copies_.arrived, flight.adopts, 0);
   put_back(takes_.waiting, flight.takes, 0);
 }
 
-void SiteFiles::Body::exchange() {
-  if (exchanging_.is_busy || exchanging_.pause.is_on) return;
-  files_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
-  Flight flight = load();
-  if (!is_worth_an_exchange(flight)) return unload(std::move(flight));
-  exchanging_.is_busy = true;
-  if (!exchanging_.tools && !renew(exchanging_.tools))
-    return exchange_failed(std::move(flight), figures_.trouble);
-  auto outcome = std::make_shared<ExchangeOutcome>();
-  auto shared_plan = std::make_shared<ExchangePlan>(plan(flight));
-  auto shared_flight = std::make_shared<Flight>(std::move(flight));
-  auto begin = [this, outcome, shared_plan]() -> CallLane::Work {
-    return [outcome, shared_plan, tools = exchanging_.tools, program = program_,
-            workspace = site_.workspace](Deadline deadline) {
-      *outcome = exchange_files(*tools, program, workspace, std::move(*shared_plan), deadline);
-    };
-  };
-  exchanging_.calls.call(
-      kExchangeLimit, std::move(begin), [this, outcome, shared_flight](bool given_up) {
-        if (given_up) {
-          exchange_failed(std::move(*shared_flight), "the exchange did not come back in time");
-        } else {
-          exchanged(std::move(*shared_flight), std::move(*outcome));
-        }
+/// Answers come on the lane, and are heard on the loop.
+std::shared_ptr<ExchangeQueue> SiteFiles::Body::new_queue() {
+  return std::make_shared<ExchangeQueue>(
+      [&loop = loop_, weak = weak_from_this()](const std::shared_ptr<FileExchange>& exchange) {
+        asio::post(loop, [weak, exchange] {
+          if (const auto self = weak.lock()) self->answered(exchange);
+        });
       });
 }
 
-void SiteFiles::Body::exchange_failed(Flight flight, const std::string& why) {
-  exchanging_.is_busy = false;
-  unload(std::move(flight));
+void SiteFiles::Body::exchange() {
+  if (exchanging_.pause.is_on) return;
+  files_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
+  while (flights_.size() < kMostFlights) {
+    Flight flight = load();
+    if (!is_worth_an_exchange(flight)) {
+      unload(std::move(flight));
+      break;
+    }
+    flight.exchange = std::make_shared<FileExchange>();
+    flight.exchange->plan = plan(flight);
+    queue_->add(flight.exchange);
+    flights_.push_back(std::move(flight));
+  }
+  if (flights_.empty() || exchanging_.is_busy) return;
+  if (!exchanging_.tools && !renew(exchanging_.tools)) return exchanges_ended(figures_.trouble);
+  exchanging_.is_busy = true;
+  auto result = std::make_shared<Result<void>>(
+      Error{Error::Kind::Transient, "the exchange did not come back in time"});
+  auto begin = [this, result]() -> CallLane::Work {
+    return [result, tools = exchanging_.tools, program = program_, queue = queue_,
+            workspace = site_.workspace](Deadline deadline) {
+      *result = exchange_files(*tools, program, workspace, *queue, deadline);
+    };
+  };
+  exchanging_.calls.call(kExchangeLimit, std::move(begin), [this, result](bool given_up) {
+    exchanging_.is_busy = false;
+    if (given_up || !*result)
+      return exchanges_ended(given_up ? "the exchange did not come back in time"
+                                      : result->error().text);
+    wake();
+  });
+}
+
+void SiteFiles::Body::answered(const std::shared_ptr<FileExchange>& exchange) {
+  // Of a lane that was left behind nothing is heard.
+  if (flights_.empty() || flights_.front().exchange != exchange) return;
+  Flight flight = std::move(flights_.front());
+  flights_.pop_front();
+  exchanged(std::move(flight), exchange->outcome);
+}
+
+void SiteFiles::Body::exchanges_ended(const std::string& why) {
+  queue_->close();
+  queue_ = new_queue();
+  // The first of them is to be the first again.
+  for (; !flights_.empty(); flights_.pop_back()) unload(std::move(flights_.back()));
   // On a slow way less at a time comes through.
   most_bytes_ = std::max(kLeastBytes, most_bytes_ / 4);
   trouble(why);
@@ -158,19 +179,17 @@ void SiteFiles::Body::exchange_failed(Flight flight, const std::string& why) {
   wake();
 }
 
-void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
-  if (!outcome.report) return exchange_failed(std::move(flight), outcome.report.error().text);
-  exchanging_.is_busy = false;
+void SiteFiles::Body::exchanged(Flight flight, const ExchangeOutcome& outcome) {
   ++figures_.exchanges;
   figures_.trouble.clear();
   exchanging_.pause.failures = 0;
   wants_exchange_ = false;
   most_bytes_ = std::min(kMostExchanged, most_bytes_ * 2);
-  const wire::FilesReport& report = *outcome.report;
+  const wire::FilesReport& report = outcome.report;
   free_bytes_ = report.free_bytes();
   if (flight.lists) read_list(report);
   const std::size_t of_stale = flight.stale.size();
-  const std::size_t dropped = answered(report.drop_size(), of_stale + flight.drops.size());
+  const std::size_t dropped = heard_of(report.drop_size(), of_stale + flight.drops.size());
   for (std::size_t at = 0; at < dropped; ++at) {
     const auto& done = report.drop(static_cast<int>(at));
     if (trouble_of(done) != FileTrouble::None && trouble_of(done) != FileTrouble::Absent)
@@ -201,8 +220,8 @@ void SiteFiles::Body::read_list(const wire::FilesReport& report) {
 }
 
 void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& outcome) {
-  const wire::FilesReport& report = *outcome.report;
-  const std::size_t told = answered(report.have_size(), flight.questions.size());
+  const wire::FilesReport& report = outcome.report;
+  const std::size_t told = heard_of(report.have_size(), flight.questions.size());
   for (std::size_t at = 0; at < flight.questions.size(); ++at) {
     const std::string& key = flight.questions[at].key;
     if (at >= told) {
@@ -219,12 +238,8 @@ void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& 
                       fmt::format("the store of {} is of no use: {}", site_.name, done.text())});
     }
   }
-  const std::size_t adopted = answered(report.adopt_size(), flight.adopts.size());
-  for (std::size_t at = 0; at < adopted; ++at)
-    stored(flight.adopts[at], report.adopt(static_cast<int>(at)));
-  put_back(copies_.arrived, flight.adopts, adopted);
   for (const std::size_t at : outcome.changed) files_.changed(flight.small[at]);
-  const std::size_t put = answered(report.put_size(), outcome.put.size());
+  const std::size_t put = heard_of(report.put_size(), outcome.put.size());
   for (std::size_t at = 0; at < outcome.put.size(); ++at) {
     const StagedFiles::Sending& file = flight.small[outcome.put[at]];
     if (at < put) {
@@ -241,7 +256,6 @@ void SiteFiles::Body::stored(const StagedFiles::Sending& file,
     case FileTrouble::None:
       figures_.bytes_sent += file.state.size;
       ++figures_.files_sent;
-      copies_.tries.erase(file.key);
       return files_.sent(file.key, clock_.now());
     case FileTrouble::Absent:
       // What was put aside is gone: once more.
@@ -259,13 +273,13 @@ void SiteFiles::Body::stored(const StagedFiles::Sending& file,
 }
 
 void SiteFiles::Body::read_takes(Flight& flight, const ExchangeOutcome& outcome) {
-  const wire::FilesReport& report = *outcome.report;
-  const std::size_t taken = answered(report.take_size(), flight.takes.size());
+  const wire::FilesReport& report = outcome.report;
+  const std::size_t taken = heard_of(report.take_size(), flight.takes.size());
   for (std::size_t at = 0; at < taken; ++at) {
     TakeItem& item = flight.takes[at];
     const auto& took = report.take(static_cast<int>(at));
     if (!outcome.taken[at] && took.too_large()) {
-      LargeFetch file{there(item.there), item.here, took.size(), took.mode() & 0777};
+      LargeFetch file{item.there, item.here, took.size(), took.mode() & 0777, took.modified_ns()};
       takes_.large.push_back({std::move(item), std::move(file)});
       continue;
     }

@@ -244,7 +244,7 @@ void StagedFiles::queue(const std::string& key, Entry& entry) {
   if (entry.where != Where::Absent) {
     questions_.push_back(key);
   } else {
-    (entry.size < kLarge ? small_ : large_).push_back(key);
+    (entry.size < kLargeFile ? small_ : large_).push_back(key);
   }
 }
 
@@ -376,6 +376,23 @@ void StagedFiles::sent(const std::string& key, Time now) {
   if (entry.holders.empty()) idle(key, entry, true);
 }
 
+bool StagedFiles::may_go_unread(const std::string& path, std::uint64_t size) const {
+  const auto at = paths_.find(path);
+  return list_is_complete_ && at != paths_.end() && !at->second.owners.empty() &&
+         bytes_ + size <= limit_ &&
+         std::none_of(entries_.begin(), entries_.end(),
+                      [&](const auto& one) { return one.second.size == size; });
+}
+
+void StagedFiles::arrived(const std::string& key, const FileState& state, Time now) {
+  const auto [at, is_new] = entries_.try_emplace(key);
+  if (is_new) {
+    at->second.size = state.size;
+    at->second.executable = state.executable;
+  }
+  sent(key, now);
+}
+
 void StagedFiles::not_sent(const std::string& key) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;
@@ -435,8 +452,6 @@ void StagedFiles::refused(const std::string& key, const StageError& error) {
   at->second.is_under_way = false;
   at->second.was_cleaned_for = false;
   count(at->second, false);
-  // What has arrived of it takes room.
-  if (at->second.size >= kLarge) drops_.push_back(wire::incoming_folder_of_key(key));
   fail_all(key, error);
 }
 

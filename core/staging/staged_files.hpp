@@ -29,9 +29,6 @@ namespace hpcbatch {
 /// What was taken by a `take_...` is under way until one of the answers for it comes.
 class StagedFiles {
  public:
-  /// Of these and larger ones each goes by itself.
-  static constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
-
   StagedFiles(std::string site, std::uint64_t limit) : site_(std::move(site)), limit_(limit) {}
 
   // --- owners
@@ -50,6 +47,11 @@ class StagedFiles {
   std::vector<std::string> take_unidentified(std::size_t most);
   /// No answer: it was not looked at, and is asked for again.
   void identified(const std::string& path, const std::optional<HashAnswer>& answer, Time now);
+  /// Whether one of that size may go there before it was read: it is wanted, there is room, and what
+  /// has another size is another file.
+  bool may_go_unread(const std::string& path, std::uint64_t size) const;
+  /// One went there; then it is identified.
+  void arrived(const std::string& key, const FileState& state, Time now);
 
   // --- the store there
   void listed(const std::string& key, std::uint64_t size, bool executable, Time last_used);

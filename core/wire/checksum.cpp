@@ -16,12 +16,15 @@ static_assert(std::endian::native == std::endian::little);
 // Eight tables, so that eight bytes are taken at a step: all captured output passes here.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-constexpr Tables make_tables() {
+constexpr std::uint32_t kOfZlib = 0xEDB88320U;
+constexpr std::uint32_t kCastagnoli = 0x82F63B78U;
+
+constexpr Tables make_tables(std::uint32_t polynomial) {
   Tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t value = byte;
     for (int bit = 0; bit < 8; ++bit) {
-      value = (value >> 1) ^ ((value & 1) != 0 ? 0xEDB88320U : 0U);
+      value = (value >> 1) ^ ((value & 1) != 0 ? polynomial : 0U);
     }
     tables[0][byte] = value;
   }
@@ -34,27 +37,54 @@ constexpr Tables make_tables() {
   return tables;
 }
 
-constexpr Tables kTables = make_tables();
+constexpr Tables kTables = make_tables(kOfZlib);
+constexpr Tables kCastagnoliTables = make_tables(kCastagnoli);
 
-}  // namespace
-
-std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
-  std::uint32_t crc = ~before;
+std::uint32_t by_tables(const Tables& tables, std::string_view bytes, std::uint32_t crc) {
   while (bytes.size() >= 8) {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     std::memcpy(&low, bytes.data(), 4);
     std::memcpy(&high, bytes.data() + 4, 4);
     low ^= crc;
-    crc = kTables[7][low & 0xFF] ^ kTables[6][(low >> 8) & 0xFF] ^ kTables[5][(low >> 16) & 0xFF] ^
-          kTables[4][low >> 24] ^ kTables[3][high & 0xFF] ^ kTables[2][(high >> 8) & 0xFF] ^
-          kTables[1][(high >> 16) & 0xFF] ^ kTables[0][high >> 24];
+    crc = tables[7][low & 0xFF] ^ tables[6][(low >> 8) & 0xFF] ^ tables[5][(low >> 16) & 0xFF] ^
+          tables[4][low >> 24] ^ tables[3][high & 0xFF] ^ tables[2][(high >> 8) & 0xFF] ^
+          tables[1][(high >> 16) & 0xFF] ^ tables[0][high >> 24];
     bytes.remove_prefix(8);
   }
   for (const char c : bytes) {
-    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(c)) & 0xFF];
+    crc = (crc >> 8) ^ tables[0][(crc ^ static_cast<unsigned char>(c)) & 0xFF];
   }
-  return ~crc;
+  return crc;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) std::uint32_t by_processor(std::string_view bytes,
+                                                             std::uint32_t crc) {
+  std::uint64_t sum = crc;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, bytes.data(), 8);
+    sum = __builtin_ia32_crc32di(sum, eight);
+  }
+  crc = static_cast<std::uint32_t>(sum);
+  for (const char c : bytes) crc = __builtin_ia32_crc32qi(crc, static_cast<unsigned char>(c));
+  return crc;
+}
+#endif
+
+}  // namespace
+
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  return ~by_tables(kTables, bytes, ~before);
+}
+
+std::uint32_t crc32c(std::string_view bytes) {
+#ifdef __x86_64__
+  static const bool knows_how = __builtin_cpu_supports("sse4.2") != 0;
+  if (knows_how) return ~by_processor(bytes, ~0U);
+#endif
+  return ~by_tables(kCastagnoliTables, bytes, ~0U);
 }
 
 struct ContentHash::State {
@@ -62,6 +92,9 @@ struct ContentHash::State {
 };
 
 ContentHash::ContentHash() : state_(std::make_unique<State>()) {
+  // It picks what is fast on this machine.
+  static const int ready = ::sodium_init();
+  (void)ready;
   ::crypto_generichash_init(&state_->bytes, nullptr, 0, Key{}.size());
 }
 ContentHash::ContentHash(ContentHash&&) noexcept = default;

@@ -14,6 +14,9 @@ namespace hpcbatch::wire {
 /// Of `bytes` behind bytes whose checksum is `before`.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
+/// CRC-32C (Castagnoli), by the processor where it knows how.
+std::uint32_t crc32c(std::string_view bytes);
+
 // What bytes are told apart by: their BLAKE2b-256, taken piece by piece.
 
 class ContentHash {

@@ -1,6 +1,9 @@
 #include "wire/file_store.hpp"
 
+#include "wire/checksum.hpp"
+
 #include <algorithm>
+#include <utility>
 
 namespace hpcbatch::wire {
 namespace {
@@ -93,6 +96,54 @@ bool is_plain_path(std::string_view path) {
 
 bool may_be_dropped(std::string_view path) {
   return is_plain_path(path) && (path.starts_with(kFiles) || path.starts_with("out/"));
+}
+
+namespace {
+
+// What small files go in, and the largest of them alone.
+constexpr std::size_t kLargestFileFrame = std::size_t{64} << 20;
+
+}  // namespace
+
+void set_file_frame_head(std::string& frame, std::size_t begin, FileFrame::Kind kind) {
+  const std::string_view bytes = std::string_view(frame).substr(begin + kFileFrameHead);
+  std::string head;
+  append_number(head, static_cast<std::uint32_t>(bytes.size()));
+  head += static_cast<char>(kind);
+  append_number(head, crc32c(bytes));
+  frame.replace(begin, kFileFrameHead, head);
+}
+
+void append_file_frame(std::string& out, FileFrame::Kind kind, std::string_view bytes) {
+  const std::size_t begin = out.size();
+  out.append(kFileFrameHead, '\0').append(bytes);
+  set_file_frame_head(out, begin, kind);
+}
+
+char* FileFrames::room(std::size_t most) {
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (end_ + most > buffer_.size()) {
+    buffer_.erase(0, begin_);
+    end_ -= std::exchange(begin_, 0);
+    if (end_ + most > buffer_.size()) buffer_.resize(std::max(end_ + most, 2 * end_));
+  }
+  return buffer_.data() + end_;
+}
+
+hpcbatch::Result<std::optional<FileFrame>> FileFrames::next() {
+  const std::string_view there = std::string_view(buffer_).substr(begin_, end_ - begin_);
+  if (there.size() < kFileFrameHead) return std::optional<FileFrame>();
+  const auto size = number_at<std::uint32_t>(there, 0);
+  const auto kind = static_cast<unsigned char>(there[4]);
+  if (size > kLargestFileFrame || kind < 1 || kind > 4)
+    return Error{Error::Kind::Transient,
+                 "what came over the stream of files is none of our frames"};
+  if (there.size() < kFileFrameHead + size) return std::optional<FileFrame>();
+  const std::string_view bytes = there.substr(kFileFrameHead, size);
+  if (crc32c(bytes) != number_at<std::uint32_t>(there, 5))
+    return Error{Error::Kind::Transient, "what came over the stream of files has another checksum"};
+  begin_ += kFileFrameHead + size;
+  return std::optional(FileFrame{static_cast<FileFrame::Kind>(kind), bytes});
 }
 
 }  // namespace hpcbatch::wire

@@ -1,6 +1,6 @@
 // hpcbatch-pilot FILE: reads who it is and works until there is nothing more to do.
 // hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
-// hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (exchange.hpp).
+// hpcbatch-pilot files WORKSPACE: files to the engine and from it (file_service.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (exchange.hpp).
 // hpcbatch-pilot answering ...: a service whose workers answer (answering_service.hpp).
 // hpcbatch-pilot inside REPORT COMMAND...: runs a task's command in its container (contained.hpp).
@@ -10,6 +10,7 @@
 #include "pilot/processes/contained.hpp"
 #include "pilot/processes/keeper.hpp"
 #include "pilot/site/exchange.hpp"
+#include "pilot/site/file_service.hpp"
 #include "pilot/site/relay.hpp"
 
 #include <fcntl.h>
@@ -108,7 +109,7 @@ int main(int argc, char** argv) {
   }
   if (argc == 3 && std::strcmp(argv[1], "files") == 0) {
     std::signal(SIGPIPE, SIG_IGN);
-    return pilot::files_by_standard_streams(argv[2]);
+    return pilot::serve_files(argv[2], STDIN_FILENO, STDOUT_FILENO);
   }
   if (argc >= 2 && std::strcmp(argv[1], "answering") == 0)
     return answering({argv + 2, argv + argc});

@@ -1,6 +1,6 @@
 // One exchange of files on a site: the store, what is taken from there and what is removed.
 #include "posix/files.hpp"
-#include "pilot/site/exchange.hpp"
+#include "pilot/site/file_service.hpp"
 #include "wire/file_store.hpp"
 
 #include <fcntl.h>
@@ -62,6 +62,7 @@ class FilesTest : public testing::Test {
   }
   static void known(wire::FilesOrder::Known* one, const std::string& key, std::uint64_t size) {
     one->set_key(key);
+    one->set_received(key);
     one->set_size(size);
   }
   wire::FilesReport happens() {

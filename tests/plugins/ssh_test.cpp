@@ -4,10 +4,10 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <poll.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstring>
-#include <future>
 
 namespace hpcbatch {
 namespace {
@@ -143,100 +143,36 @@ TEST(Ssh, WhatABashrcHangsInIsEndedByASignalThatTheServerPassesOn) {
   EXPECT_TRUE(is_over_there(pid));
 }
 
-TEST(Ssh, ChannelsBeyondTheServersLimitGoByALoginOfTheirOwn) {
+TEST(Ssh, EachStreamHasALoginOfItsOwn) {
   Sshd sshd;
   const auto transport = make(sshd);
   std::vector<int> streams;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
     ASSERT_TRUE(stream) << stream.error().text;
     streams.push_back(stream->descriptor);
   }
-  for (int i = 0; i < 3; ++i) {
-    const auto names = transport->list("/", soon());
-    EXPECT_TRUE(names) << names.error().text;
-  }
-  EXPECT_EQ(sshd.connections(), 2u);
-  // The streams are as they were.
-  auto pump = std::async(std::launch::async, [&] { transport->pump(streams.front()); });
+  EXPECT_TRUE(transport->list("/", soon()));
+  EXPECT_TRUE(transport->list("/", soon()));
+  EXPECT_EQ(sshd.connections(), 3u);
   EXPECT_EQ(::write(streams.front(), "word", 4), 4);
   char back[4]{};
   EXPECT_EQ(::recv(streams.front(), back, 4, MSG_WAITALL), 4);
   EXPECT_EQ(std::string(back, 4), "word");
   for (const int stream : streams) ::close(stream);
-  pump.wait();
   EXPECT_TRUE(transport->list("/", soon()));
 }
 
-TEST(Ssh, APumpMovesMuchBothWaysAndEndsWithItsStream) {
-  Sshd sshd;
-  const auto transport = make(sshd);
-  const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
-  ASSERT_TRUE(stream) << stream.error().text;
-  ASSERT_TRUE(stream->wants_pump);
-  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
-  constexpr std::size_t kSize = 20u << 20;
-  std::thread writer([&] {
-    std::string piece(1 << 16, '\0');
-    for (std::size_t sent = 0; sent < kSize; sent += piece.size()) {
-      for (std::size_t i = 0; i < piece.size(); ++i)
-        piece[i] = static_cast<char>((sent + i) * 31 >> 3);
-      for (std::size_t done = 0; done < piece.size();) {
-        const auto n = ::write(stream->descriptor, piece.data() + done, piece.size() - done);
-        if (n <= 0) return;
-        done += static_cast<std::size_t>(n);
-      }
-    }
-  });
-  std::size_t received = 0;
-  bool is_same = true;
-  std::vector<char> buffer(1 << 16);
-  while (received < kSize) {
-    const auto n = ::read(stream->descriptor, buffer.data(), buffer.size());
-    ASSERT_GT(n, 0);
-    for (ssize_t i = 0; i < n; ++i) {
-      const auto at = received + static_cast<std::size_t>(i);
-      is_same = is_same && buffer[static_cast<std::size_t>(i)] == static_cast<char>(at * 31 >> 3);
-    }
-    received += static_cast<std::size_t>(n);
-  }
-  writer.join();
-  EXPECT_EQ(received, kSize);
-  EXPECT_TRUE(is_same);
-  EXPECT_EQ(pump.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  ::close(stream->descriptor);
-  EXPECT_EQ(pump.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-}
-
-TEST(Ssh, APumpEndsWhenTheProgramDoes) {
-  Sshd sshd;
-  const auto transport = make(sshd);
-  const auto stream =
-      transport->open({.argv = {"sh", "-c", "echo ready; read line; echo \"$line\""},
-                       .environment = {},
-                       .input = {}},
-                      soon());
-  ASSERT_TRUE(stream) << stream.error().text;
-  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
-  ASSERT_EQ(::write(stream->descriptor, "hello\n", 6), 6);
-  std::string all;
-  char c = 0;
-  while (::read(stream->descriptor, &c, 1) == 1) all += c;
-  EXPECT_EQ(all, "ready\nhello\n");
-  EXPECT_EQ(pump.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  ::close(stream->descriptor);
-}
-
-TEST(Ssh, APumpWhosePeerFallsSilentEnds) {
+TEST(Ssh, AStreamWhosePeerFallsSilentEnds) {
   Sshd sshd;
   const auto transport = make(sshd, "keep_alive: 1\n");
   const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
   ASSERT_TRUE(stream) << stream.error().text;
-  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
   // One that has nothing to say but answers is kept.
-  EXPECT_EQ(pump.wait_for(std::chrono::seconds(5)), std::future_status::timeout);
+  pollfd end{stream->descriptor, POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 5000), 0);
   sshd.signal_connections(SIGSTOP);
-  EXPECT_EQ(pump.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(::poll(&end, 1, 10'000), 1);
   sshd.signal_connections(SIGCONT);
   char c = 0;
   EXPECT_EQ(::read(stream->descriptor, &c, 1), 0);

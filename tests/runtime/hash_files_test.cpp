@@ -36,7 +36,7 @@ class HashFilesTest : public testing::Test {
       left.reserve(places.size());
       for (const std::size_t place : places) left.push_back(paths[place]);
       HashProgress progress(left.size());
-      hasher_.hash(left, slice, progress);
+      hasher_.hash(left, {left.begin(), left.end()}, slice, progress);
       const auto files = progress.files();
       std::vector<std::size_t> next;
       for (std::size_t i = 0; i < files.size(); ++i) {

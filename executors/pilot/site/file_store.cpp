@@ -87,6 +87,8 @@ namespace {
 
 constexpr std::time_t kStale = std::time_t{24} * 60 * 60;
 constexpr int kLockPause = 50;
+// So many files wait for the disk once, not each by itself.
+constexpr int kSyncedTogether = 16;
 
 using wire::FileTrouble;
 
@@ -157,9 +159,10 @@ class Aside {
     return {};
   }
 
-  FileOutcome finish(const wire::FilesOrder::Put& file, int to) {
+  FileOutcome finish(const wire::FilesOrder::Put& file, int to, bool is_synced) {
     const std::string what = "write " + wire::place_of_key(file.key());
-    if (::fchmod(fd_.get(), mode_of(file.executable())) != 0 || ::fsync(fd_.get()) != 0)
+    if (::fchmod(fd_.get(), mode_of(file.executable())) != 0 ||
+        (!is_synced && ::fsync(fd_.get()) != 0))
       return refused(what, errno);
     if (!move_into(folder_, name_, to, last_step(file.key()).name)) return refused(what, errno);
     name_.clear();
@@ -236,23 +239,26 @@ FileOutcome FileStore::have(const wire::FilesOrder::Known& file) const {
 
 FileOutcome FileStore::adopt(const wire::FilesOrder::Known& file) const {
   if (!wire::is_store_key(file.key())) return no_key();
-  const std::string what = "move " + wire::incoming_of_key(file.key()) + " to its place";
-  const Step place = last_step(file.key());
+  if (!wire::is_store_key(file.received())) return no_key();
+  const std::string what = "move " + wire::incoming_of_key(file.received()) + " to its place";
+  const Step received = last_step(file.received());
+  const std::string name = last_step(file.key()).name;
   auto folder = enter_or_make(workspace_, wire::folder_of_key(file.key()));
   if (const auto* refusal = std::get_if<FileRefusal>(&folder)) return *refusal;
   const int to = std::get<Fd>(folder).get();
-  auto from = enter(incoming_.get(), place.folder);
+  auto from = enter(incoming_.get(), received.folder);
   struct stat facts {};
   const Fd* aside = std::get_if<Fd>(&from);
-  const Fd fd = aside ? open_entry(aside->get(), place.name, file.size(), facts) : Fd();
+  const Fd fd = aside ? open_entry(aside->get(), received.name, file.size(), facts) : Fd();
   if (!fd) {
-    if (use(to, place.name, file.size(), file.executable())) return {};
+    if (use(to, name, file.size(), file.executable())) return {};
     return FileRefusal{FileTrouble::Absent, "cannot " + what + ": it is not there, or not whole"};
   }
-  if (::fchmod(fd.get(), mode_of(file.executable())) != 0) return refused(what, errno);
+  if (::fchmod(fd.get(), mode_of(file.executable())) != 0 || ::fsync(fd.get()) != 0)
+    return refused(what, errno);
   ::futimens(fd.get(), nullptr);
-  if (!move_into(aside->get(), place.name, to, place.name)) return refused(what, errno);
-  ::unlinkat(incoming_.get(), place.folder.c_str(), AT_REMOVEDIR);
+  if (!move_into(aside->get(), received.name, to, name)) return refused(what, errno);
+  ::unlinkat(incoming_.get(), received.folder.c_str(), AT_REMOVEDIR);
   return {};
 }
 
@@ -282,9 +288,11 @@ std::vector<FileOutcome> FileStore::put(
     if (outcome) aside.reset();
   }
   // The names themselves are not synced: one that a crash takes is missed, and sent again.
+  const bool are_synced = end - begin >= kSyncedTogether && ::syncfs(incoming_.get()) == 0;
   for (std::size_t at = 0; at < asides.size(); ++at) {
     if (asides[at])
-      outcomes[at] = asides[at]->finish(all.Get(begin + static_cast<int>(at)), folders[at].get());
+      outcomes[at] =
+          asides[at]->finish(all.Get(begin + static_cast<int>(at)), folders[at].get(), are_synced);
   }
   return outcomes;
 }

@@ -52,7 +52,7 @@ class FileStore {
 
   /// Whether it is there as it is to be; then it is marked as used.
   FileOutcome have(const wire::FilesOrder::Known& file) const;
-  /// Moves what the transport has put aside to its place.  May be done twice.
+  /// Moves what was received to its place.  May be done twice.
   FileOutcome adopt(const wire::FilesOrder::Known& file) const;
   /// Many at a time, because each waits for the disk.
   std::vector<FileOutcome> put(const google::protobuf::RepeatedPtrField<wire::FilesOrder::Put>& all,
@@ -60,7 +60,7 @@ class FileStore {
   /// Up to `most` entries behind a key, in the order of keys; true where it was all.
   bool list(const std::string& after, std::size_t most, const std::function<bool()>& still_time,
             google::protobuf::RepeatedPtrField<wire::FilesReport::Entry>& entries) const;
-  /// What was put aside and never adopted.
+  /// What was received and never adopted.
   void forget_stale() const;
 
  private:

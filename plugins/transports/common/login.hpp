@@ -55,7 +55,6 @@ class Login {
   /// As `exec`; what comes and goes after `line`, which ends with a newline, is the stream.
   virtual Result<ByteStream> open(const std::string& text, const std::string& input,
                                   const std::string& line, Deadline deadline) = 0;
-  virtual void pump(int descriptor) = 0;
   /// Another number after another login.
   virtual std::uint64_t number() const = 0;
   /// Who and where, for errors.

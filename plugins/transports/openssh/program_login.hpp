@@ -39,7 +39,6 @@ class ProgramLogin final : public Login {
   Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
   Result<ByteStream> open(const std::string& text, const std::string& input,
                           const std::string& line, Deadline deadline) override;
-  void pump(int) override {}
   /// The shared one, where a call has opened it.
   void end_connection(Deadline deadline);
   std::uint64_t number() const override { return 1; }
@@ -47,6 +46,7 @@ class ProgramLogin final : public Login {
 
  private:
   CommandLine command(const std::string& text) const;
+  void choose_cipher(Deadline deadline);
   /// Why ssh is not started now.
   std::optional<Error> obstacle();
   Error failed(const std::string& standard_error);
@@ -57,6 +57,7 @@ class ProgramLogin final : public Login {
 
   ProgramSettings settings_;
   BackOff back_off_;
+  bool has_chosen_{false};    // a cipher
   bool needs_person_{false};  // as the last login that failed said
   std::vector<pid_t> talking_;
 };

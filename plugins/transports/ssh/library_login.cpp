@@ -73,15 +73,16 @@ class Opening final : public Exchange {
 
 }  // namespace
 
-/// With the streams that it carries.
-void LibraryLogin::drop() {
-  talks_.remove_if([this](const Talk& talk) { return talk.session == session_; });
-  session_.reset();
+LibraryLogin::~LibraryLogin() {
+  for (Talk& talk : talks_) {
+    ::shutdown(talk.ours.get(), SHUT_RDWR);
+    talk.thread.join();
+  }
 }
 
 Result<void> LibraryLogin::be_logged_in(Deadline deadline) {
   if (session_ && ssh_is_connected(session_->get()) != 0) return {};
-  drop();
+  session_.reset();
   const auto now = Clock::now();
   if (auto pause = back_off_.pause(now)) return *pause;
   auto session = Session::log_in(settings_, deadline);
@@ -119,8 +120,6 @@ LibraryLogin::Opened LibraryLogin::try_until_free(const std::string& text, Deadl
   const Deadline patience = std::min<Deadline>(
       now + std::max<Clock::duration>((deadline - now) / 3, {}), now + kUntilFree);
   Opened opened = try_channel(text, deadline);
-  const auto is_ours = [this](const Talk& talk) { return talk.session == session_; };
-  if (std::any_of(talks_.begin(), talks_.end(), is_ours)) return opened;
   while (opened.is_refused && Clock::now() < patience) {
     session_->wait(std::min(patience, Clock::now() + kLookAgain));
     opened = try_channel(text, deadline);
@@ -128,7 +127,6 @@ LibraryLogin::Opened LibraryLogin::try_until_free(const std::string& text, Deadl
   return opened;
 }
 
-/// The one before goes on with its streams, if it has any.
 Result<Channel> LibraryLogin::open_on_new_login(const std::string& text, Deadline deadline) {
   session_.reset();
   if (auto in = be_logged_in(deadline); !in) return in.error();
@@ -136,7 +134,7 @@ Result<Channel> LibraryLogin::open_on_new_login(const std::string& text, Deadlin
 }
 
 Result<Channel> LibraryLogin::open_channel(const std::string& text, Deadline deadline) {
-  forget_abandoned();
+  forget_ended();
   const bool is_old = session_ != nullptr;
   if (auto in = be_logged_in(deadline); !in) return in.error();
   Opened opened = is_old ? try_until_free(text, deadline) : try_channel(text, deadline);
@@ -145,7 +143,7 @@ Result<Channel> LibraryLogin::open_channel(const std::string& text, Deadline dea
   if (opened.is_refused && is_old) return open_on_new_login(text, deadline);
   const bool is_lost = ssh_is_connected(session_->get()) == 0;
   const bool is_silent = !session_->was_heard() && Clock::now() >= deadline;
-  if (is_lost || is_silent) drop();
+  if (is_lost || is_silent) session_.reset();
   // A connection that was lost while nobody looked: nothing of this call has been sent.
   if (!is_lost || !is_old) return std::move(opened.channel);
   return open_on_new_login(text, deadline);
@@ -184,7 +182,7 @@ Result<Ending> LibraryLogin::exec(const std::string& text, Exchange& exchange, D
   auto ending = carry(channel->get(), exchange, deadline);
   channel->reset();
   // One that said nothing at all in this call will say nothing in the next.
-  if (!ending || (*ending == Ending::TimedOut && !session_->was_heard())) drop();
+  if (!ending || (*ending == Ending::TimedOut && !session_->was_heard())) session_.reset();
   return ending;
 }
 
@@ -196,7 +194,7 @@ Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string
   const auto ending = carry(channel->get(), opening, deadline);
   if (!ending) {
     channel->reset();
-    drop();
+    session_.reset();
     return ending.error();
   }
   if (*ending != Ending::Over) {
@@ -211,25 +209,26 @@ Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{Error::Kind::Transient,
                  std::string("cannot make a socket pair: ") + std::strerror(errno)};
-  talks_.push_back({ends[0], Fd(ends[1]), session_, std::move(*channel), opening.rest()});
-  return ByteStream{.descriptor = ends[0], .wants_pump = true};
-}
-
-/// Streams whose other end was closed before anybody pumped them.
-void LibraryLogin::forget_abandoned() {
-  talks_.remove_if([](const Talk& talk) {
-    pollfd look{talk.ours.get(), 0, 0};
-    return ::poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
+  Talk& talk = talks_.emplace_back();
+  talk.ours = Fd(ends[1]);
+  // The library's session is of one thread: the next call logs in anew.
+  talk.thread = std::thread([&talk, session = std::move(session_), channel = std::move(*channel),
+                             first = opening.rest()]() mutable {
+    session->listen_anew();
+    Pump(*session, talk.ours.get(), channel.get(), std::move(first)).run();
+    channel.reset();
+    session.reset();
+    ::shutdown(talk.ours.get(), SHUT_RDWR);
+    talk.is_over = true;
   });
+  return ByteStream{.descriptor = ends[0], .wants_pump = false};
 }
 
-void LibraryLogin::pump(int descriptor) {
-  const auto talk = std::find_if(talks_.begin(), talks_.end(),
-                                 [&](const Talk& one) { return one.theirs == descriptor; });
-  if (talk == talks_.end()) return;
-  talk->session->listen_anew();
-  Pump(*talk->session, talk->ours.get(), talk->channel.get(), std::move(talk->first)).run();
-  talks_.erase(talk);
+void LibraryLogin::forget_ended() {
+  talks_.remove_if([](Talk& talk) {
+    if (talk.is_over) talk.thread.join();
+    return !talk.thread.joinable();
+  });
 }
 
 }  // namespace hpcbatch

@@ -5,7 +5,9 @@
 #include "../common/process.hpp"
 #include "session.hpp"
 
+#include <atomic>
 #include <list>
+#include <thread>
 
 namespace hpcbatch {
 
@@ -22,22 +24,22 @@ using Channel = std::unique_ptr<ssh_channel_struct, ChannelFree>;
 class LibraryLogin final : public Login {
  public:
   explicit LibraryLogin(SshSettings settings) : settings_(std::move(settings)) {}
+  LibraryLogin(const LibraryLogin&) = delete;
+  LibraryLogin& operator=(const LibraryLogin&) = delete;
+  ~LibraryLogin() override;
 
   Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
   Result<ByteStream> open(const std::string& text, const std::string& input,
                           const std::string& line, Deadline deadline) override;
-  void pump(int descriptor) override;
   std::uint64_t number() const override { return logins_; }
   const std::string& name() const override { return settings_.target; }
 
  private:
-  /// A stream that somebody holds the other end of.
+  /// A stream that somebody holds the other end of; a thread of its own moves its bytes.
   struct Talk {
-    int theirs{-1};
     Fd ours;
-    std::shared_ptr<Session> session;  ///< may be another than that of calls
-    Channel channel;
-    std::string first;  ///< what came with the line before it
+    std::atomic<bool> is_over{false};
+    std::thread thread;
   };
   struct Opened {
     Result<Channel> channel;
@@ -51,13 +53,12 @@ class LibraryLogin final : public Login {
   Result<Channel> open_on_new_login(const std::string& text, Deadline deadline);
   Result<Ending> carry(ssh_channel channel, Exchange& exchange, Deadline deadline);
   void end_there(ssh_channel channel);
-  void drop();
-  void forget_abandoned();
+  void forget_ended();
 
   SshSettings settings_;
   BackOff back_off_;
   std::uint64_t logins_{0};
-  std::shared_ptr<Session> session_;  // shared with the streams that it carries
+  std::unique_ptr<Session> session_;  // of calls; that of a stream is its own
   std::list<Talk> talks_;
 };
 

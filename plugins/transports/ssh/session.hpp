@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <poll.h>
@@ -104,9 +105,16 @@ class Pump {
   Session& session_;
   int near_;
   ssh_channel far_;
-  std::string to_far_;
-  std::string to_near_;
-  std::vector<char> buffer_;
+  /// Filled anew when all of it has gone.
+  struct OnTheWay {
+    std::string bytes;
+    std::size_t gone{0};
+    std::string_view left() const { return std::string_view(bytes).substr(gone); }
+    char* room(std::size_t most);
+    void filled(std::size_t size) { bytes.resize(size); }
+  };
+  OnTheWay to_far_;
+  OnTheWay to_near_;
   bool near_has_ended_{false};
   bool eof_is_sent_{false};
 };
