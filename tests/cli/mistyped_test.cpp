@@ -230,6 +230,7 @@ constexpr Mistyped kTable[] = {
     {"dropbox /a --var x", "NAME=VALUE"},
     {"backup", "FILE is missing: hpcbatch backup FILE"},
     {"backup a b", "takes one at a time"},
+    {"web 5", "web takes no '5'"},
     {"slurm-commands", "DIR is missing: hpcbatch slurm-commands DIR"},
     {"pbs-commands", "DIR is missing: hpcbatch pbs-commands DIR"},
     {"fsck --x", "'--x' is no option of fsck"},
@@ -305,6 +306,7 @@ TEST(Help, FitsOnAScreenAndHasTwoExamples) {
                            "backup",
                            "slurm-commands",
                            "pbs-commands",
+                           "web",
                            "fsck",
                            "doctor",
                            "snakemake-profile"}) {

@@ -257,6 +257,7 @@ TEST(Parse, EveryVerbHasItsCommand) {
   EXPECT_EQ(salvage.store + salvage.salvage, "/a/b.db/c");
   EXPECT_TRUE(salvage.json);
   EXPECT_EQ(parsed<BackupCommand>({"backup", "/a/copy.db"}).file, "/a/copy.db");
+  EXPECT_EQ(parsed<WebCommand>({"web", "--port", "8080", "--view"}).port, 8080);
   EXPECT_EQ(parsed<BatchCommandsCommand>({"slurm-commands", "/a/bin"}).directory, "/a/bin");
   EXPECT_TRUE(parsed<BatchCommandsCommand>({"pbs-commands", "/a/bin"}).of_pbs);
   EXPECT_TRUE(parsed<TopCommand>({"top", "--once"}).once);

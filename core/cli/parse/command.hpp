@@ -311,6 +311,14 @@ struct SimCommand {
   std::string backfill{"conservative"};  ///< easy, none
   bool json{false};
 };
+/// `web`: the page of the engine.
+struct WebCommand {
+  std::uint16_t port{0};  ///< of 127.0.0.1; 0: one that is free
+  bool view{false};
+  bool stay{false};
+  std::string socket;  ///< absolute; of a Unix socket instead, for a proxy that knows the user
+  bool json{false};
+};
 /// Links of Slurm's names, or of PBS's, to be first in PATH.
 struct BatchCommandsCommand {
   std::string directory;  ///< absolute
@@ -338,6 +346,7 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 NewToolCommand, PluginCommand, BatchCommandsCommand, ShowText, ShowVersion>;
+                 NewToolCommand, PluginCommand, BatchCommandsCommand, WebCommand, ShowText,
+                 ShowVersion>;
 
 }  // namespace hpcbatch

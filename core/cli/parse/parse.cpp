@@ -35,6 +35,7 @@ Look
   log ID              what a task printed
   explain ID          why it waits, or how it failed
   top                 the live view
+  web                 a page in your browser: live plots, tasks, sites
   report              what tasks asked for and used, and what would save most
   waits [SHAPE]       how long allocations wait in the queues
   keep [SHAPE]        have pilots of a shape there until a time, or list those

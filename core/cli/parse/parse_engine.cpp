@@ -293,6 +293,20 @@ void add_backup(CLI::App& app, Command& into) {
   verb->callback([command, &into] { into = *command; });
 }
 
+void add_web(CLI::App& app, Command& into) {
+  auto command = std::make_shared<WebCommand>();
+  CLI::App* verb = app.add_subcommand("web", "open a page that shows tasks, pilots and waits live");
+  verb->add_option("--port", command->port, "listen on this port of 127.0.0.1 (any that is free)")
+      ->type_name("N");
+  verb->add_flag("--view", command->view, "the page only looks: no cancel, retry or resume");
+  verb->add_flag("--stay", command->stay, "stay when this terminal is closed");
+  add_path(*verb, "--socket", "", command->socket,
+           "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)");
+  add_json_flag(*verb, command->json);
+  verb->footer("Examples:\n  hpcbatch web\n  hpcbatch web --view --port 8080");
+  verb->callback([command, &into] { into = *command; });
+}
+
 void add_batch_commands(CLI::App& app, Command& into, bool of_pbs) {
   auto command = std::make_shared<BatchCommandsCommand>();
   command->of_pbs = of_pbs;
@@ -369,6 +383,7 @@ void add_engine_verbs(CLI::App& app, Command& into) {
   add_dropbox(app, into);
   add_fsck(app, into);
   add_backup(app, into);
+  add_web(app, into);
   add_batch_commands(app, into, false);
   add_batch_commands(app, into, true);
 

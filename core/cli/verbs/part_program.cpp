@@ -30,6 +30,17 @@ void become_part(const std::string& name, std::vector<std::string> words,
                                      "; build or install hpcbatch completely");
 }
 
+// `web`: hands over to the program that serves the page.
+
+int open_page(const WebCommand& command, const Session& session) {
+  const boost::json::object asked{{"port", command.port},
+                                  {"view", command.view},
+                                  {"stay", command.stay},
+                                  {"socket", command.socket},
+                                  {"json", command.json}};
+  become_part("hpcbatch-web", {boost::json::serialize(asked)}, session.interrupt);
+}
+
 // `plugin`: hands over to the program for those who write plugins.
 
 int care_for_plugins(const PluginCommand& command, const Session& session) {

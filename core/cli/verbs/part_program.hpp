@@ -1,5 +1,5 @@
 // Verbs that hand over to a program that is a part of an installation beside `hpcbatch` itself:
-// `plugin` and `waits train`.
+// `plugin`, `web` and `waits train`.
 #pragma once
 
 #include "cli/process/exit.hpp"

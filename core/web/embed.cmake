@@ -1,0 +1,10 @@
+# Writes TO: the content of each of FILES (NAME=PATH, with `|` between) as a string that has the name kNAME.
+set(text "// Made from the files of the page.\n#pragma once\n#include <string_view>\nnamespace hpcbatch::web {\n")
+string(REPLACE "|" ";" files "${FILES}")
+foreach(file IN LISTS files)
+  string(REGEX MATCH "^([A-Za-z]+)=(.*)$" _ "${file}")
+  set(name ${CMAKE_MATCH_1})
+  file(READ "${CMAKE_MATCH_2}" content)
+  string(APPEND text "inline constexpr std::string_view ${name} = R\"~page~(${content})~page~\";\n")
+endforeach()
+file(WRITE "${TO}" "${text}}  // namespace hpcbatch::web\n")

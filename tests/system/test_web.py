@@ -1,0 +1,260 @@
+"""`hpcbatch web`: who gets in, and what a browser shows of a running engine."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+from engine_at_home import EngineAtHome
+from patience import SLOWNESS, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "web"))
+from browser import Browser  # noqa: E402
+
+HOSTILE = '"><img src=x onerror=document.title="stolen"><script>document.title="stolen"</script>'
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with EngineAtHome() as engine:
+        engine.ok("engine", "start")
+        yield engine
+
+
+class Page:
+    """A `hpcbatch web` and, once `enter` was called, the cookie of a browser."""
+
+    def __init__(self, engine, *options):
+        self.command = [engine.program, "web", "--json", *options]
+        self.env, self.cookie = engine.env, None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            self.command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
+        said = json.loads(self.process.stdout.readline())
+        self.link, self.port = said["link"], said["port"]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20 * SLOWNESS)
+        self.process.stdout.close()
+
+    @property
+    def token(self):
+        return self.link.partition("token=")[2]
+
+    def ask(self, method, target, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30 * SLOWNESS)
+        if self.cookie:
+            headers.setdefault("Cookie", self.cookie)
+        headers = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
+        connection.putrequest(method, target, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        data = body.encode() if body is not None else None
+        if data is not None:
+            connection.putheader("Content-Length", str(len(data)))
+        connection.endheaders(data)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text, answer.headers
+
+    def enter(self):
+        status, _, headers = self.ask("GET", f"/?token={self.token}")
+        assert status == 303 and headers["Location"] == "/"
+        self.cookie = headers["Set-Cookie"].partition(";")[0]
+        return headers["Set-Cookie"]
+
+
+def test_the_link_lets_in_once_and_then_the_cookie_does(engine):
+    with Page(engine) as page:
+        assert page.ask("GET", "/")[0] == 403
+        assert page.ask("GET", "/?token=" + page.token[:-1] + "x")[0] == 403
+        cookie = page.enter()
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and page.token not in cookie
+        cookie, page.cookie = page.cookie, None
+        status, text, _ = page.ask("GET", f"/?token={page.token}")
+        assert status == 403 and "used already" in text
+        assert page.ask("GET", "/api/engine")[0] == 403
+        page.cookie = cookie
+        status, text, headers = page.ask("GET", "/")
+        assert status == 200 and "<main" in text
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
+        # No code in the page itself: the rule above would not run it.
+        assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+=|style=", text)
+
+
+def test_other_hosts_origins_and_paths_are_refused(engine):
+    with Page(engine) as page:
+        page.enter()
+        assert page.ask("GET", "/api/engine", Host="evil.example")[0] == 421
+        assert page.ask("GET", "/api/engine", Origin="http://evil.example")[0] == 403
+        for target in ("/../../../etc/passwd", "/api/tasks/../../../etc/passwd", "//etc/passwd", "/api/tasks/..%2f"):
+            assert page.ask("GET", target)[0] in (400, 404), target
+        assert page.ask("GET", "/api/engine/")[0] in (200, 404)
+        good = json.dumps({"ids": ["1"]})
+        assert page.ask("POST", "/api/tasks/cancel", good)[0] == 403, "not marked by the page"
+        for target in ("/api/engine/stop", "/api/tasks", "/api/submits", "/api/dropboxes", "/api/engine/backup"):
+            assert page.ask("POST", target, "{}", X_Hpcbatch="1")[0] == 404, target
+
+
+def test_view_changes_nothing(engine):
+    array = engine.submit("--hold", "--array", "1-3", "--", "true")
+    with Page(engine, "--view") as page:
+        page.enter()
+        status, text, _ = page.ask("POST", "/api/tasks/cancel", json.dumps({"ids": [array]}), X_Hpcbatch="1")
+        assert status == 403 and "only looks" in text
+    with Page(engine) as page:
+        page.enter()
+        status, text, _ = page.ask("POST", "/api/tasks/cancel", json.dumps({"ids": [array]}), X_Hpcbatch="1")
+        assert status == 200 and json.loads(text)["tasks"] == 3
+
+
+def test_ten_thousand_connections_do_not_end_the_page(engine):
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most[1], most[1]))
+    many = min(10_000, most[1] - 200)
+    with Page(engine) as page, contextlib.ExitStack() as stack:
+        page.enter()
+        for _ in range(many):
+            one = stack.enter_context(socket.socket())
+            one.settimeout(10 * SLOWNESS)
+            one.connect(("127.0.0.1", page.port))
+        assert page.process.poll() is None
+        with open(f"/proc/{page.process.pid}/status") as status:
+            (peak,) = re.findall(r"VmHWM:\s+(\d+)", status.read())
+        assert int(peak) < 200_000, "KB"
+        stack.close()
+        wait_until(lambda: is_served(page), what="a page for those who come after them")
+    resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
+def is_listened_at(place):
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
+        one.connect(str(place))
+        return True
+
+
+def is_served(page):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return page.ask("GET", "/")[0] == 200
+
+
+def test_changes_come_as_they_happen_and_an_end_ends_all(engine):
+    with Page(engine) as page:
+        page.enter()
+        heard, has_ended = [], threading.Event()
+
+        def listen():
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=60 * SLOWNESS)
+            connection.request("GET", "/live", headers={"Cookie": page.cookie})
+            answer = connection.getresponse()
+            while line := answer.readline():
+                if line.startswith(b"data: "):
+                    heard.append(json.loads(line[6:]))
+            has_ended.set()
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        array = engine.submit("--array", "1-5", "--name", "seen", "--", "true")
+        engine.wait(array)
+
+        def is_done():
+            arrays = [change.get("sections", {}).get("arrays", {}).get(array) for change in heard]
+            return any(one and one["counts"]["done"] == 5 for one in arrays)
+
+        wait_until(is_done)
+        wait_until(lambda: sum(len(change.get("runs", [])) for change in heard) >= 5)
+        assert heard[0]["engine"]["state"] == "running" and heard[0]["page"] == {"may_change": True}
+        page.process.send_signal(signal.SIGINT)
+        assert page.process.wait(10 * SLOWNESS) == 0
+        assert has_ended.wait(10 * SLOWNESS)
+        listener.join()
+
+
+def test_behind_a_proxy_it_listens_on_a_socket_of_its_user(engine, tmp_path):
+    place = tmp_path / "page"
+    process = subprocess.Popen(
+        [engine.program, "web", "--socket", str(place)], env=engine.env, stdin=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: is_listened_at(place), what="a page at the socket")
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(place))
+            one.sendall(b"GET / HTTP/1.1\r\nHost: hub.example.org\r\nConnection: close\r\n\r\n")
+            text = b"".join(iter(lambda: one.recv(65536), b""))
+        assert text.startswith(b"HTTP/1.1 200")
+    finally:
+        process.terminate()
+        assert process.wait(20 * SLOWNESS) == 0
+    assert not place.exists()
+
+
+def test_a_browser_sees_it_all(engine):
+    array = engine.submit(
+        "--name", "stolen", "--items", HOSTILE, "b", "--", "sh", "-c", 'echo "$1"; exit 3', "sh", "{}"
+    )
+    engine.wait(array)
+    held = engine.submit("--hold", "--array", "1-4", "--name", HOSTILE, "--", "true")
+    with Page(engine) as page, Browser() as browser:
+        browser.open(page.link)
+        browser.wait_until(f"[...document.querySelectorAll('a')].some((a) => a.textContent === '{array}')")
+        assert page.token not in browser.run("location.href")
+        assert HOSTILE in browser.text()
+        browser.run(f"location.hash = '#/task/{array}.1'")
+        browser.wait_until("document.querySelector('pre').textContent.includes('script')")
+        assert browser.run("document.querySelector('pre').textContent").strip() == HOSTILE
+        for view, text in {
+            "where": "Pilots",
+            "tasks?state=failed": f"{array}.2",
+            "waits": "local/",
+            "efficiency": "Cpu hours asked",
+            "sites": "works",
+            "dropboxes": "No drop box",
+            f"submission/{array}": "exit 3",
+        }.items():
+            browser.run(f"location.hash = '#/{view}'")
+            browser.wait_until(f"document.body.innerText.includes({json.dumps(text)})")
+            for width in (1400, 400):
+                browser.resize(width, 900)
+                assert browser.run("document.documentElement.scrollWidth") <= width, f"{view} is wider than {width}"
+        browser.run(f"location.hash = '#/submission/{held}'")
+        browser.wait_until("[...document.querySelectorAll('button')].some((b) => b.textContent === 'Cancel')")
+        browser.run("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Cancel').click()")
+        browser.wait_until("document.getElementById('question').open")
+        browser.run("document.getElementById('question-yes').click()")
+        browser.wait_until("document.body.innerText.includes('4 cancelled')")
+        assert browser.run("document.title.includes('stolen') ? document.querySelector('h1').textContent : ''") == ""
+        assert browser.complaints() == []
+        assert browser.hosts() == {f"127.0.0.1:{page.port}"}
+
+
+def test_a_lost_engine_and_a_lost_page_are_said():
+    with EngineAtHome() as engine, Browser() as browser:
+        engine.ok("engine", "start")
+        with Page(engine) as page:
+            see_both_go(engine, page, browser)
+
+
+def see_both_go(engine, page, browser):
+    browser.open(page.link)
+    browser.wait_until("document.getElementById('link')?.hidden")
+    engine.kill_engine()
+    browser.wait_until("document.getElementById('link')?.textContent.includes('No engine answers')")
+    page.process.terminate()
+    browser.wait_until("document.getElementById('link')?.textContent.includes('has lost')")

@@ -1,0 +1,123 @@
+#include "web/gate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch::web {
+namespace {
+
+using Kind = Decision::Kind;
+
+const std::string kToken = "TokenTokenToken", kSession = "Session1Session2Session3";
+
+Gate loopback(bool may_change = true) {
+  return {Gate::Door::Loopback, may_change, kToken, kSession};
+}
+
+std::string cookie_of(Gate& gate) {
+  return gate.decide({.method = "GET", .target = "/?token=" + kToken, .host = "127.0.0.1:80"}).text;
+}
+
+Asked asked(const std::string& method, const std::string& target, const std::string& cookies) {
+  return {method, target, "127.0.0.1:4000", "", cookies, method == "POST" ? "1" : ""};
+}
+
+TEST(Gate, LetsInOnceByTheTokenAndThenByTheCookie) {
+  Gate gate = loopback();
+  EXPECT_EQ(gate.decide(asked("GET", "/", "")).status, 403);
+  EXPECT_EQ(gate.decide(asked("GET", "/?token=wrong", "")).status, 403);
+  const std::string cookie = cookie_of(gate);
+  EXPECT_EQ(gate.decide(asked("GET", "/?token=" + kToken, "")).status, 403) << "it was used";
+  EXPECT_EQ(gate.decide(asked("GET", "/", cookie)).kind, Kind::File);
+  EXPECT_EQ(gate.decide(asked("GET", "/", "a=b; " + cookie + "; c=d")).kind, Kind::File);
+  EXPECT_EQ(gate.decide(asked("GET", "/", cookie + "x")).status, 403);
+  EXPECT_EQ(gate.decide(asked("GET", "/", cookie.substr(0, cookie.size() - 1))).status, 403);
+}
+
+TEST(Gate, AnEmptyTokenNeverLetsIn) {
+  Gate gate = loopback();
+  EXPECT_EQ(gate.decide(asked("GET", "/?token=", "")).status, 403);
+  cookie_of(gate);
+  EXPECT_EQ(gate.decide(asked("GET", "/?token=", "")).status, 403);
+}
+
+TEST(Gate, KnowsNamesOfThisMachineAlone) {
+  Gate gate = loopback();
+  const std::string cookie = cookie_of(gate);
+  for (const char* host : {"127.0.0.1", "127.0.0.1:9", "localhost:80", "[::1]:80"}) {
+    Asked good = asked("GET", "/", cookie);
+    good.host = host;
+    EXPECT_EQ(gate.decide(good).kind, Kind::File) << host;
+  }
+  for (const char* host :
+       {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80",
+        "127.0.0.1:80@evil", "[::1", "localhost:", "127.0.0.1:x"}) {
+    Asked bad = asked("GET", "/", cookie);
+    bad.host = host;
+    const bool is_good = std::string_view(host) == "localhost:";  // an empty port is the usual one
+    EXPECT_EQ(gate.decide(bad).status, is_good ? 200 : 421) << host;
+  }
+}
+
+TEST(Gate, OtherOriginsAndUnmarkedChangesAreRefused) {
+  Gate gate = loopback();
+  const std::string cookie = cookie_of(gate);
+  Asked change = asked("POST", "/api/tasks/cancel", cookie);
+  EXPECT_EQ(gate.decide(change).text, "/v1/tasks/cancel");
+  change.origin = "http://127.0.0.1:4000";
+  EXPECT_EQ(gate.decide(change).kind, Kind::Engine);
+  for (const char* origin :
+       {"http://127.0.0.1:4001", "https://127.0.0.1:4000", "null", "http://evil.example"}) {
+    change.origin = origin;
+    EXPECT_EQ(gate.decide(change).status, 403) << origin;
+  }
+  change.origin = "";
+  change.mark = "";
+  EXPECT_EQ(gate.decide(change).status, 403) << "a form of another page can post, but not mark it";
+}
+
+TEST(Gate, ThePageAsksForWhatItShowsAlone) {
+  Gate gate = loopback();
+  const std::string cookie = cookie_of(gate);
+  for (const char* target : {"/api/tasks/1.2/explain", "/api/arrays?per=submit", "/api/engine",
+                             "/api/tasks/3/log?follow=1"})
+    EXPECT_EQ(gate.decide(asked("GET", target, cookie)).kind, Kind::Engine) << target;
+  for (const char* target :
+       {"/api/readers?reader=x", "/api/keys", "/api/events", "/api/sites/a/past-jobs", "/api/",
+        "/other", "/style.css/x", "/page_files.cpp"})
+    EXPECT_EQ(gate.decide(asked("GET", target, cookie)).status, 404) << target;
+  for (const char* target :
+       {"/api/tasks/../engine", "/api//tasks", "/api/tasks/1 2", "/\r\nX: y", "/../../etc/passwd"})
+    EXPECT_EQ(gate.decide(asked("GET", target, cookie)).status, 400) << target;
+  for (const char* target :
+       {"/api/engine/stop", "/api/tasks", "/api/submits", "/api/dropboxes", "/api/engine/backup",
+        "/api/sites/a/clean", "/api/sites//resume", "/api/sites/a/b/resume"})
+    EXPECT_NE(gate.decide(asked("POST", target, cookie)).kind, Kind::Engine) << target;
+  EXPECT_EQ(gate.decide(asked("DELETE", "/api/tasks/1", cookie)).status, 405);
+}
+
+TEST(Gate, WhoOnlyLooksChangesNothing) {
+  Gate gate = loopback(false);
+  const std::string cookie = cookie_of(gate);
+  EXPECT_EQ(gate.decide(asked("GET", "/api/tasks/1", cookie)).kind, Kind::Engine);
+  EXPECT_EQ(gate.decide(asked("POST", "/api/tasks/cancel", cookie)).status, 403);
+}
+
+TEST(Gate, BehindAProxyTheSocketIsTheProof) {
+  Gate gate(Gate::Door::Socket, true, "t", kSession);
+  Asked get = asked("GET", "/", "");
+  get.host = "hub.example.org";
+  get.origin = "https://hub.example.org";
+  EXPECT_EQ(gate.decide(get).kind, Kind::File);
+  Asked post = asked("POST", "/api/tasks/retry", "");
+  EXPECT_EQ(gate.decide(post).kind, Kind::Engine);
+  post.mark = "";
+  EXPECT_EQ(gate.decide(post).status, 403);
+}
+
+TEST(Gate, SecretsDiffer) {
+  EXPECT_EQ(secret().size(), 44U);
+  EXPECT_NE(secret(), secret());
+}
+
+}  // namespace
+}  // namespace hpcbatch::web
