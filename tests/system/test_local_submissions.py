@@ -500,3 +500,13 @@ def test_a_range_is_cancelled_as_a_whole(shared, tmp_path):
     whole = shared.submit("--file", tmp_path / "tasks.toml")
     assert shared.ok("cancel", whole) == "3 tasks cancelled\n"
     assert {task["state"] for task in shared.json("list", whole)} == {"cancelled"}
+
+
+def test_what_would_be_sent_is_printed_and_not_sent(home):
+    script = home.directory / "job.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --account=lab -p short -c 2\ntrue\n")
+    request = json.loads(home.ok("submit", "--print-request", script, COLOUR="blue"))
+    assert request["environment"]["COLOUR"] == "blue" and request["umask"]
+    (task,) = request["tasks"]
+    assert task["cpus"] == "2" and task["tags"] == ["partition=short", "account=lab"], task
+    assert not (home.home / "socket").exists(), "no engine was started for it"

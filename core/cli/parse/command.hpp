@@ -166,6 +166,7 @@ struct SubmitCommand {
   std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;
   bool dry_run{false};
+  bool print_request{false};  ///< as it would go to the engine
   bool wait{false};
   bool json{false};
 };

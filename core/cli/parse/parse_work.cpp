@@ -248,6 +248,8 @@ void add_submit(CLI::App& app, Command& into) {
   verb->option_defaults()->group("Order and retries");
   verb->add_flag("--dry-run", submit->dry_run,
                  "queue nothing; show what would run, and in which shapes (exit 2: in none)");
+  verb->add_flag("--print-request", submit->print_request,
+                 "queue nothing; print what would be sent to the engine, as JSON");
   verb->add_flag("--wait", submit->wait,
                  "wait until all have ended: exit 0 if all succeeded, else 1");
   verb->option_defaults()->group("Options");

@@ -165,6 +165,10 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   }
   const json::object request = submission_of(std::move(tasks), around, client_name(),
                                              command.key.empty() ? random_key() : command.key);
+  if (command.print_request) {
+    print_json(request);
+    return kExitDone;
+  }
   if (command.dry_run) {
     connect();
     return show_dry_run(client, request, command.json);
