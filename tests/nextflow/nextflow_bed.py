@@ -57,6 +57,7 @@ def nextflow():
         program.parent.mkdir(exist_ok=True)
         program.write_text(
             "#!/bin/sh\n"
+            'export NXF_HOME="${NXF_HOME:-$HOME/.nextflow}"\n'
             "export NXF_OFFLINE=true NXF_DISABLE_CHECK_LATEST=true NXF_ANSI_LOG=false\n"
             f"exec java -XX:TieredStopAtLevel=1 {opened} -cp '{FOLDER}/lib/*' nextflow.cli.Launcher \"$@\"\n"
         )
@@ -64,6 +65,20 @@ def nextflow():
 
     _once("nextflow", _sum_of(PLUGIN / "pom.xml", pathlib.Path(__file__)), make)
     return program
+
+
+def plugin():
+    """The plugin as users get it: a zip to be unpacked below $NXF_HOME/plugins."""
+
+    def make():
+        for old in (FOLDER / "maven").glob("*.zip"):
+            old.unlink()
+        maven("package", "-DskipTests")
+
+    sources = [path for path in PLUGIN.rglob("*") if path.is_file()]
+    _once("plugin", _sum_of(*sources), make)
+    (found,) = (FOLDER / "maven").glob("*.zip")
+    return found
 
 
 TWO_CPUS = """
@@ -77,9 +92,9 @@ QUICK = "executor { queueStatInterval = '1 sec'; pollInterval = '200 ms'; exitRe
 class Bed:
     """`engine` is an EngineAtHome; `folder` is where Nextflow runs, `executor` what its processes name.
 
-    `commands`: the folder that `hpcbatch slurm-commands` has made, or None."""
+    `commands`: the folder that `hpcbatch slurm-commands` has made, for an executor of Nextflow's own."""
 
-    def __init__(self, engine, executor, commands=None):
+    def __init__(self, engine, executor="hpcbatch", commands=None):
         self.engine = engine
         self.executor = executor
         self.folder = engine.directory / "flow"
@@ -92,11 +107,18 @@ class Bed:
             "NXF_HOME": str(engine.directory / "nxf"),
             "PATH": ":".join(path),
         }
+        self.plugins = ""
+        if executor == "hpcbatch":
+            zipped = plugin()
+            self.plugins = f"plugins {{ id '{zipped.stem.replace('hpcbatch-', 'hpcbatch@')}' }}\n"
+            shutil.unpack_archive(zipped, engine.directory / "nxf/plugins")
 
     def write(self, text, config="", name="main.nf"):
         (self.folder / name).write_text(textwrap.dedent(text))
         config = textwrap.dedent(config)
-        (self.folder / "nextflow.config").write_text(f"process.executor = '{self.executor}'\n{QUICK}{config}")
+        (self.folder / "nextflow.config").write_text(
+            f"{self.plugins}process.executor = '{self.executor}'\n{QUICK}{config}"
+        )
 
     def begin(self, *words, log="printed", name="main.nf", **env):
         """Starts it; what it prints goes to a file of its folder."""
