@@ -30,7 +30,8 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   if (task.index != 0) object["index"] = *values.index;
   if (values.number) object["batch_number"] = *values.number;
   if (!array.name.empty())
-    object["name"] = task.index != 0 ? with_places(array.name, values, facts.item) : array.name;
+    object["name"] =
+        task.index != 0 ? with_places(array.name, values, facts.item) : without_doubled(array.name);
   if (!array.tool.empty()) object["tool"] = array.tool;
   json::array command;
   for (const std::string& argument : start.argv()) {
@@ -41,7 +42,9 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   object["command"] = std::move(command);
   if (facts.item && task.index != 0) put_item(object, *facts.item);
   if (start.has_service()) object["service"] = start.service().name();
-  if (!start.directory().empty()) object["directory"] = start.directory();
+  if (!start.directory().empty())
+    object["directory"] =
+        task.index != 0 ? with_places(start.directory(), values, facts.item) : start.directory();
   put(object, output_files(start, filled_in(array.recipe), task, facts.item));
 }
 
@@ -375,7 +378,7 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   if (is_one) line["index"] = index;
   if (item) put_item_and_columns(line, *item);
   if (!row.name.empty())
-    line["name"] = is_one ? with_places(row.name, {task, index}, item) : row.name;
+    line["name"] = is_one ? with_places(row.name, {task, index}, item) : without_doubled(row.name);
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace hpcbatch {
@@ -125,27 +126,45 @@ Item item_of(const std::string& bytes, const std::string& stored) {
   return item_of(filled_in(bytes), stored);
 }
 
+namespace {
+
+constexpr std::string_view kNodePlace = "\x1fnode\x1f", kPlainNodePlace = "{node}";
+
+/// The pilot puts its node's name in last.  What it is to replace is `{node}`, unless a folder or an
+/// item has that in its own name.
+void name_node_place(wire::Start& start) {
+  const std::array<std::string*, 2> files{start.mutable_standard_output(),
+                                          start.mutable_standard_error()};
+  if (std::any_of(files.begin(), files.end(), [](const std::string* file) {
+        return file->find(kPlainNodePlace) != std::string::npos;
+      }))
+    return start.set_node_place(std::string(kNodePlace));
+  for (std::string* file : files) {
+    for (std::size_t at = file->find(kNodePlace); at != std::string::npos;
+         at = file->find(kNodePlace, at))
+      file->replace(at, kNodePlace.size(), kPlainNodePlace);
+  }
+}
+
+}  // namespace
+
 void fill(wire::Start& start, Filled filled, TaskId task,
           const std::function<std::string()>& item) {
   if (filled == Filled::Nothing) return;
   std::optional<Item> own;
   if (filled != Filled::Paths) own = item_of(filled, item());
-  const PlaceValues values = place_values(start, task);
+  PlaceValues values = place_values(start, task);
+  if (values.number) values.node = kNodePlace;
   if (values.number) put_variable(start, "HPCBATCH_BATCH_NUMBER", std::to_string(*values.number));
   const auto put_into = [&](std::string& path) {
-    if (path.find('{') != std::string::npos) path = with_places(path, values, own);
+    if (path.find_first_of("{}") != std::string::npos) path = with_places(path, values, own);
   };
+  put_into(*start.mutable_standard_input());
   put_into(*start.mutable_standard_output());
   put_into(*start.mutable_standard_error());
-  if (task.index == 0) {
-    // Of one that is numbered also where its input comes from; all else stays as it is called.
-    const std::string& input = start.standard_input();
-    if (values.number && !has_item(input) && !has_index(input))
-      put_into(*start.mutable_standard_input());
-    return;
-  }
+  if (values.number) name_node_place(start);
+  if (task.index == 0) return;
   put_into(*start.mutable_directory());
-  put_into(*start.mutable_standard_input());
   for (std::string& input : *start.mutable_inputs()) put_into(input);
   for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
   for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());

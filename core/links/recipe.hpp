@@ -45,8 +45,8 @@ Item item_of(Filled filled, const std::string& stored);
 Item item_of(const std::string& bytes, const std::string& stored);
 /// What stands for a task in its paths.
 PlaceValues place_values(const wire::Start& start, TaskId task);
-/// Puts in what stands for one task; of one that is alone only its id and its number, into where its
-/// output goes and, of one that is numbered, its input comes from.
+/// Puts in what stands for one task; of one that is alone only its id and its number, into the names
+/// of its streams' files.
 /// The item is asked for where there is one.
 void fill(wire::Start& start, Filled filled, TaskId task, const std::function<std::string()>& item);
 /// Added to it: the task's own variables, a file that it writes, `staged` below the attempt's own

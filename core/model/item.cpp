@@ -173,13 +173,25 @@ bool is_id(const Place& place, const Item& item) {
   return is_own(place, "id", item) || is_own(place, "number", item);
 }
 
+bool is_doubled(std::string_view text, std::size_t at, Doubled doubled) {
+  return doubled == Doubled::OneBrace && at + 1 < text.size() && text[at + 1] == text[at];
+}
+
 /// What stands between is handed over as it is, and each place; it says whether it has replaced
 /// that.  One pass: what a value has of places itself stays as it is.
-void walk(std::string_view text, const std::function<bool(const Place&)>& replace,
+void walk(std::string_view text, Doubled doubled, const std::function<bool(const Place&)>& replace,
           const std::function<void(std::string_view)>& keep) {
   std::size_t kept = 0;
-  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at)) {
-    const auto place = place_at(text.substr(at));
+  const std::string_view signs = doubled == Doubled::OneBrace ? "{}" : "{";
+  for (std::size_t at = text.find_first_of(signs); at != std::string_view::npos;
+       at = text.find_first_of(signs, at)) {
+    if (is_doubled(text, at, doubled)) {
+      keep(text.substr(kept, at + 1 - kept));
+      at += 2;
+      kept = at;
+      continue;
+    }
+    const auto place = text[at] == '{' ? place_at(text.substr(at)) : std::nullopt;
     // A shell's: ${NAME}, ${1}, ${#}.
     const bool may_be_a_shells = place && (!place->name.empty() || place->part == nullptr);
     if (!place || (may_be_a_shells && at > 0 && text[at - 1] == '$')) {
@@ -200,10 +212,10 @@ void walk(std::string_view text, const std::function<bool(const Place&)>& replac
 
 /// The first place that is one of those; empty: none.
 template <class Is>
-std::string_view find_place(std::string_view text, Is is) {
+std::string_view find_place(std::string_view text, Doubled doubled, Is is) {
   std::string_view found;
   walk(
-      text,
+      text, doubled,
       [&](const Place& place) {
         if (found.empty() && is(place)) found = place.text;
         return false;
@@ -213,10 +225,10 @@ std::string_view find_place(std::string_view text, Is is) {
 }
 
 template <class Replace>
-std::string filled(std::string_view text, Replace replace) {
+std::string filled(std::string_view text, Doubled doubled, Replace replace) {
   std::string out;
   walk(
-      text, [&](const Place& place) { return replace(place, out); },
+      text, doubled, [&](const Place& place) { return replace(place, out); },
       [&](std::string_view kept) { out += kept; });
   return out;
 }
@@ -261,7 +273,7 @@ bool put_item_in(const Place& place, const Item& item, std::string& out) {
 std::string with_places_marked(std::string_view text, const Item& item) {
   std::string out;
   walk(
-      text,
+      text, Doubled::AsTheyStand,
       [&](const Place& place) {
         if (asked_of(place, item) == nullptr) return false;
         out += place.form;
@@ -271,12 +283,33 @@ std::string with_places_marked(std::string_view text, const Item& item) {
   return out;
 }
 
-std::string_view first_item_place(std::string_view text, const Item& item) {
-  return find_place(text, [&](const Place& place) { return asked_of(place, item) != nullptr; });
+std::string as_it_stands(std::string_view name) {
+  std::string out;
+  for (const char c : name) out.append(c == '{' || c == '}' ? 2 : 1, c);
+  return out;
 }
 
-bool has_item(std::string_view text, const Item& item) {
-  return !first_item_place(text, item).empty();
+std::string without_doubled(std::string_view name) {
+  return filled(name, Doubled::OneBrace, [](const Place&, std::string&) { return false; });
+}
+
+namespace {
+
+/// Of a name.
+template <class Is>
+bool has(std::string_view name, Is is) {
+  return !find_place(name, Doubled::OneBrace, is).empty();
+}
+
+}  // namespace
+
+std::string_view first_item_place(std::string_view text, const Item& item) {
+  return find_place(text, Doubled::AsTheyStand,
+                    [&](const Place& place) { return asked_of(place, item) != nullptr; });
+}
+
+bool has_item(std::string_view name, const Item& item) {
+  return has(name, [&](const Place& place) { return asked_of(place, item) != nullptr; });
 }
 
 bool begins_with_item(std::string_view path) {
@@ -285,9 +318,9 @@ bool begins_with_item(std::string_view path) {
   return place && place->part != nullptr && place->part->keeps_beginning;
 }
 
-std::vector<std::string_view> columns_asked_for(std::string_view text) {
+std::vector<std::string_view> columns_asked_for(std::string_view text, Doubled doubled) {
   std::vector<std::string_view> names;
-  find_place(text, [&](const Place& place) {
+  find_place(text, doubled, [&](const Place& place) {
     if (!place.name.empty()) names.push_back(place.name);
     return false;
   });
@@ -295,10 +328,15 @@ std::vector<std::string_view> columns_asked_for(std::string_view text) {
 }
 
 std::vector<std::string_view> stray_places(std::string_view text, const Item& item,
-                                           std::initializer_list<std::string_view> known) {
+                                           std::initializer_list<std::string_view> known,
+                                           Doubled doubled) {
   constexpr std::size_t kLongest = 64;
   std::vector<std::string_view> stray;
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    if (is_doubled(text, at, doubled)) {
+      ++at;
+      continue;
+    }
     const std::size_t size = text.substr(at, kLongest).find('}');
     if (size == std::string_view::npos) continue;
     const std::string_view inner = text.substr(at + 1, size - 1);
@@ -314,14 +352,15 @@ std::vector<std::string_view> stray_places(std::string_view text, const Item& it
   return stray;
 }
 
-std::string with_item(std::string_view text, const Item& item) {
-  return filled(
-      text, [&](const Place& place, std::string& out) { return put_item_in(place, item, out); });
+std::string with_item(std::string_view name, const Item& item) {
+  return filled(name, Doubled::OneBrace, [&](const Place& place, std::string& out) {
+    return put_item_in(place, item, out);
+  });
 }
 
 std::string with_item(std::string_view text, const Item& item, std::uint32_t index) {
   // In a command `{index}` stays what it is: the environment has it.
-  return filled(text, [&](const Place& place, std::string& out) {
+  return filled(text, Doubled::AsTheyStand, [&](const Place& place, std::string& out) {
     if (place.part != nullptr) return put_item_in(place, item, out);
     out += std::to_string(index);
     return true;
@@ -333,11 +372,11 @@ bool has_place(std::string_view path, const Item& item) {
 }
 
 bool has_index(std::string_view path, const Item& item) {
-  return !find_place(path, [&](const Place& place) { return is_index(place, item); }).empty();
+  return has(path, [&](const Place& place) { return is_index(place, item); });
 }
 
 bool has_id(std::string_view path, const Item& item) {
-  return !find_place(path, [&](const Place& place) { return is_id(place, item); }).empty();
+  return has(path, [&](const Place& place) { return is_id(place, item); });
 }
 
 namespace {
@@ -354,6 +393,7 @@ std::optional<std::string> own_text(const Place& place, const PlaceValues& value
   if (is_own(place, "id", item)) return to_string(values.task);
   if (!values.number) return std::nullopt;
   if (is_own(place, "number", item)) return std::to_string(*values.number);
+  if (is_own(place, "node", item)) return std::string(values.node);
   if (!is_own(place, "array_number", item)) return std::nullopt;
   return std::to_string(batch_number(values.task.array).value_or(*values.number));
 }
@@ -363,7 +403,7 @@ std::optional<std::string> own_text(const Place& place, const PlaceValues& value
 std::string with_places(std::string_view path, const PlaceValues& values,
                         const std::optional<Item>& item) {
   const Item own = item ? *item : Item(std::to_string(values.index.value_or(values.task.index)));
-  return filled(path, [&](const Place& place, std::string& out) {
+  return filled(path, Doubled::OneBrace, [&](const Place& place, std::string& out) {
     const auto text = own_text(place, values, own);
     if (!text) return put_item_in(place, own, out);
     out += padded(*text, place.width);

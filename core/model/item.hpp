@@ -59,25 +59,36 @@ bool can_be_packed(std::string_view text);
 // it in quotes for a shell, `{:raw}` as it is into a word that looks like a program
 // (program_words.hpp).
 
-/// Whether the item, a part of it or one of its columns is asked for.
-bool has_item(std::string_view text, const Item& item = {});
-/// The first of those, as it is written; empty: none.
+/// What `{{` and `}}` are.  In names (of files, folders, tasks) each stands for one brace that is meant
+/// as it stands.  In a command they are other languages': `docker inspect -f '{{.Name}}'`.
+enum class Doubled : bool { OneBrace, AsTheyStand };
+
+/// A name in which nothing is replaced: its braces doubled.
+std::string as_it_stands(std::string_view name);
+/// A name whose places stay places, and whose doubled braces are one.
+std::string without_doubled(std::string_view name);
+
+/// Whether the item, a part of it or one of its columns is asked for, in a name.
+bool has_item(std::string_view name, const Item& item = {});
+/// The first of those of a command, as it is written; empty: none.
 std::string_view first_item_place(std::string_view text, const Item& item = {});
-/// Each of those as one of the characters that `misplaced_text` knows.
+/// Each of those of a command as one of the characters that `misplaced_text` knows.
 std::string with_places_marked(std::string_view text, const Item& item);
 /// Whether a path is absolute where every item, or column, is.
 bool begins_with_item(std::string_view path);
 /// Names and numbers in braces; what is a variable of a shell, as `${NAME}`, is none.
-std::vector<std::string_view> columns_asked_for(std::string_view text);
+std::vector<std::string_view> columns_asked_for(std::string_view text,
+                                                Doubled doubled = Doubled::OneBrace);
 /// What looks like a place, with its braces, and would be replaced by nothing that the item has:
 /// `{sampel}`, `{2}` of a plain text, `{%}` of GNU parallel, and of `{index}` and `{id}` those that
 /// are not `known` (their names).  No place of ours is what belongs to another language by the sign
 /// before it (`${x}`, `%{http_code}`, `@{u}`, `[0-9]{4}`).
 std::vector<std::string_view> stray_places(std::string_view text, const Item& item,
-                                           std::initializer_list<std::string_view> known);
-/// Those replaced.
-std::string with_item(std::string_view text, const Item& item);
-/// Also `{#}`, the index.
+                                           std::initializer_list<std::string_view> known,
+                                           Doubled doubled = Doubled::OneBrace);
+/// Those of a name replaced.
+std::string with_item(std::string_view name, const Item& item);
+/// Those of a command, and `{#}`, the index.
 std::string with_item(std::string_view text, const Item& item, std::uint32_t index);
 
 /// Whether a path names another file for each task: by the item (or the index where there are no
@@ -91,9 +102,10 @@ struct PlaceValues {
   TaskId task;
   std::optional<std::uint32_t> index{};   ///< where it is another than in the task's id
   std::optional<std::uint32_t> number{};  ///< of one that is numbered (batch_number.hpp)
+  std::string_view node{"{node}"};        ///< of one that is numbered: only its pilot knows it
 };
-/// All of them replaced; what an item has of them itself stays.  `{number}` and `{array_number}` are
-/// only where the task has one.  `{index:4}` has four digits at least, and so have `{id:4}` and the
+/// All of them replaced; what an item has of them itself stays.  `{number}`, `{array_number}` and
+/// `{node}` are only where the task has a number.  `{index:4}` has four digits at least, and so have `{id:4}` and the
 /// numbers.
 std::string with_places(std::string_view path, const PlaceValues& values,
                         const std::optional<Item>& item);

@@ -287,6 +287,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         needs = {**wanted.task, **jobs.kind_of(job_wrapper.tool)}
         if places:
             task = staged_job.task_of(state, needs, places)
+            task = engine.with_names_as_they_stand(task)
             return engine.submit_of(self._name, [task], key, directory, environment, surroundings.own_umask())
         script = jobs.script_task(
             needs,
@@ -305,9 +306,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             )
             self._say_what_the_step_lacks(job_wrapper.job_destination.id, variables)
             step = metadata.task_of(command, directory, galaxys, wanted.task, self._service_terms)
-        return engine.submit_of(
-            self._name, jobs.tasks_of(script, step), key, directory, environment, surroundings.own_umask()
-        )
+        tasks = [engine.with_names_as_they_stand(task) for task in jobs.tasks_of(script, step)]
+        return engine.submit_of(self._name, tasks, key, directory, environment, surroundings.own_umask())
 
     def _find_container(self, job_wrapper, **where):
         places = staged_job.places_of(job_wrapper)

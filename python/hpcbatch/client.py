@@ -123,6 +123,23 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split(".")[:2] if number.isdigit())
 
 
+_NAMES = frozenset(("name", "directory", "stdin", "stdout", "stderr", "inputs", "outputs"))
+
+
+def as_it_stands(name: Any) -> Any:
+    """A name, or a list or a mapping of them, in which nothing is replaced: its braces doubled."""
+    if isinstance(name, str):
+        return name.replace("{", "{{").replace("}", "}}")
+    if isinstance(name, Mapping):
+        return {key: as_it_stands(value) for key, value in name.items()}
+    return [as_it_stands(one) for one in name]
+
+
+def with_names_as_they_stand(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A task whose names of files, folders and itself are all meant as they stand."""
+    return {key: as_it_stands(value) if key in _NAMES else value for key, value in task.items()}
+
+
 def submit_of(
     client: str,
     tasks: Sequence[Mapping[str, Any]],

@@ -150,7 +150,7 @@ class _Recipe:
             task["inputs"] = {"calls": self.folder.path_of(f"{number}.calls")}
             word = ""
         task["env"] = {**self.variables, call_seal.CALLS: f"{number} {word}".rstrip()}
-        return task
+        return _client.with_names_as_they_stand(task)
 
 
 _living: weakref.WeakSet[Executor] = weakref.WeakSet()

@@ -14,7 +14,6 @@ batch system (partition, account, scheduler_options) is said of a site in hpcbat
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from parsl.providers.base import ExecutionProvider
 from parsl.providers.errors import SubmitException
 from parsl.utils import RepresentationMixin
 
-from .client import Error, Refused
+from .client import Error, Refused, as_it_stands
 from .durations import walltime_s
 from .values import ListOf
 from .work import Client
@@ -102,10 +101,11 @@ class Provider(ExecutionProvider, RepresentationMixin):
             lines.append(f"export PARSL_MEMORY_GB={self.mem_per_node}")
         lines.append(self.launcher(command, tasks_per_node, self.nodes_per_block))
         paths: dict[str, Any] = {}
+        base = ""
         if self.script_dir:
             os.makedirs(self.script_dir, exist_ok=True)
-            base = os.path.join(os.path.abspath(self.script_dir), re.sub(r"[{}/]", "_", job_name) + ".{id}")
-            paths = {"stdout": base + ".stdout", "stderr": base + ".stderr"}
+            base = os.path.join(os.path.abspath(self.script_dir), job_name.replace("/", "_"))
+            paths = {stream: f"{as_it_stands(base)}.{{id}}.{stream}" for stream in ("stdout", "stderr")}
         try:
             task = self._client().submit(
                 ["/bin/bash", "-c", "\n".join(lines)],
@@ -115,14 +115,14 @@ class Provider(ExecutionProvider, RepresentationMixin):
                 time=self._time,
                 site=self.site,
                 tags=self.tags,
-                name=job_name,
+                name=as_it_stands(job_name),
                 kind="parsl-block",
                 retries=0,
                 **paths,
             )
         except Error as error:
             raise SubmitException(job_name, str(error)) from error  # type: ignore[no-untyped-call]  # of parsl
-        self.resources[task.id] = {name: path.replace("{id}", task.id) for name, path in paths.items()}
+        self.resources[task.id] = {stream: f"{base}.{task.id}.{stream}" for stream in paths}
         return task.id
 
     def status(self, job_ids: Sequence[object]) -> list[JobStatus]:

@@ -28,7 +28,7 @@ from typing import Any
 from submitit.core import core, job_environment, utils
 
 from .call_folder import check_folder
-from .client import Error
+from .client import Error, as_it_stands
 from .work import Client
 
 __all__ = ["HpcbatchExecutor", "HpcbatchJob", "HpcbatchJobEnvironment"]
@@ -241,7 +241,8 @@ class HpcbatchExecutor(core.Executor):
 
     def _task(self, can_go_on: bool) -> dict[str, Any]:
         asked = self.parameters
-        log = str(self.folder).replace("%j", "{id}").replace("%A", "{id}").replace("%t", "0") + "/{id}_0_log"
+        folder = as_it_stands(str(self.folder))
+        log = folder.replace("%j", "{id}").replace("%A", "{id}").replace("%t", "0") + "/{id}_0_log"
         words = [*self._python, "-u", "-m", "submitit.core._submit", str(self.folder)]
         both = bool(asked.get("stderr_to_stdout"))
         if asked.get("setup") or both:

@@ -47,6 +47,7 @@ class TaskOptions(TypedDict, total=False):
     stdin: Path | None
     stdout: Path | None
     stderr: Path | None
+    open_mode: str | None
     output_limit: str | int | None
     inputs: Mapping[str, Path] | None
     outputs: Mapping[str, Path] | None

@@ -165,7 +165,7 @@ def _ids(ids: str | int | Submission | Iterable[str | Submission] | None) -> lis
 
 def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
     text = os.fspath(path)
-    is_items = items_are_paths and text.startswith("{") and not text.startswith(("{#}", "{/}", "{/.}"))
+    is_items = items_are_paths and text.startswith("{") and not text.startswith(("{{", "{#}", "{/}", "{/.}"))
     return text if text == "none" or is_items else os.path.join(directory, text)
 
 
@@ -402,7 +402,7 @@ class Client:
             command=None if command is None else [word_of(word) for word in command],
             items=rows,
             array=_range_of(array),
-            **_said(options, directory, own),
+            **_said(options, _client.as_it_stands(directory), own),
         )
         reader = None if key else self._reader
         body = _client.submit_of(

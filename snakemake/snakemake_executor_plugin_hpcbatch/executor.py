@@ -339,9 +339,11 @@ class Executor(RemoteExecutor):
                 self._feed.watch(number, _Entry(info, task, now, is_direct))
 
     def _send(self, key, tasks):
+        from hpcbatch.client import with_names_as_they_stand
         from hpcbatch.surroundings import handed_on, own_umask
 
         self._sending = key
+        tasks = [with_names_as_they_stand(task) for task in tasks]
         ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), own_umask())
         self._sending = None
         return ids

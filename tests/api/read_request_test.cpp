@@ -159,7 +159,11 @@ TEST(ReadSubmit, SeveralTasksDoNotWriteOneFile) {
   EXPECT_EQ(
       of_one(R"("stdout": "/one.{}")"),
       "task: stdout '/one.{}' asks for an index or an item, which a task alone does not have; "
-      "write {id} for its id");
+      "write {id} for its id; a brace that is meant as it stands is doubled: {{ or }}");
+  EXPECT_EQ(of_one(R"("stdout": "/one.{{}}", "stdin": "/{{id}}")"), "accepted");
+  EXPECT_THAT(of_one(R"("stdin": "/one.{index}")"), testing::HasSubstr("asks for an index"));
+  EXPECT_EQ(of_one(R"("array": "1-5", "stdout": "/log", "open_mode": "append")"), "accepted")
+      << "several may add to a file";
   EXPECT_EQ(of_one(R"("inputs": {"a": "/one.{}"})"), "accepted") << "a file may be called that";
   EXPECT_EQ(of_one(R"("items": ["a", "b", "a"], "stdout": "/o.{}")"),
             "task: items 1 and 3 are both 'a', and both would write /o.{}; put {index} into the "
@@ -457,14 +461,24 @@ TEST(ReadSubmit, AnArrayWhoseTasksAreNumberedComesAlone) {
               testing::HasSubstr("has 1000002 indices; at most 1000001"));
   EXPECT_EQ(refused(R"({"command": ["true"], "array": "0-1000000", "numbered": true})"),
             "accepted");
-  const std::string of_nodes =
-      R"({"command": ["true"], "numbered": true, "items": ["a", "b{node}"], "stdout": "/o.)";
-  EXPECT_THAT(refused(of_nodes + R"({}"})"), testing::HasSubstr("item 2 has '{node}'"));
-  EXPECT_EQ(refused(of_nodes + R"({index}"})"), "accepted");
+  EXPECT_EQ(
+      refused(
+          R"({"command": ["true"], "numbered": true, "items": ["a", "b{node}"], "stdout": "/o.{}"})"),
+      "accepted");
   EXPECT_THAT(refused(R"({"tool": "t", "numbered": true})"),
               testing::HasSubstr("goes with a 'command'"));
   EXPECT_THAT(refused(R"({"command": ["true"], "array": "1-3", "stdout": "/o.{number}"})"),
               testing::HasSubstr("'{number}' stands for nothing"));
+}
+
+TEST(ReadSubmit, ADoubledBraceOfATaskAloneIsOne) {
+  const TaskRequest one =
+      read(R"({"command": ["{{a}}"], "directory": "/{{d}}", "name": "{{n}}", "stdout": "/{{o}}"})")
+          .tasks[0];
+  EXPECT_EQ(one.directory, "/{d}");
+  EXPECT_EQ(one.name, "{n}");
+  EXPECT_EQ(one.command.front(), "{{a}}");
+  EXPECT_EQ(one.standard_output, "/{{o}}") << "its id is put in later";
 }
 
 TEST(ReadSubmit, AnArrayMayCountFromZero) {

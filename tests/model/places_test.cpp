@@ -103,5 +103,27 @@ TEST(Places, APathMayBeginWithAColumn) {
     EXPECT_FALSE(begins_with_item(path)) << path;
 }
 
+TEST(Places, ADoubledBraceOfANameIsOneThatIsMeantAsItStands) {
+  const TaskId task{ArrayId{12}, 3};
+  const auto name = [&](const char* text) { return with_places(text, {task}, Item("x")); };
+  EXPECT_EQ(name("d{{id}}/{id}"), "d{id}/12.3");
+  EXPECT_EQ(name("{{{id}}}"), "{12.3}");
+  EXPECT_EQ(name("{{}}{}}}{{"), "{}x}{");
+  EXPECT_EQ(with_item("{{}}.{}", Item("x")), "{}.x");
+  EXPECT_FALSE(has_place("{{id}}"));
+  EXPECT_TRUE(has_place("{{{id}}}"));
+  EXPECT_TRUE(stray_places("{{foo}}", Item("x"), {}).empty());
+  EXPECT_EQ(without_doubled("{{a}} {id} }}"), "{a} {id} }");
+  for (const char* text : {"{id}", "{{id}}", "{", "}}}", "a{b", "{}", "${id}", "{{{"}) {
+    EXPECT_EQ(name(as_it_stands(text).c_str()), text);
+    EXPECT_EQ(without_doubled(as_it_stands(text)), text);
+  }
+}
+
+TEST(Places, InACommandTheyAreAnotherLanguages) {
+  EXPECT_EQ(with_item("{{.Name}} {}", Item("x"), 1), "{{.Name}} x");
+  EXPECT_EQ(with_item("{{}}", Item("x"), 1), "{x}");
+}
+
 }  // namespace
 }  // namespace hpcbatch

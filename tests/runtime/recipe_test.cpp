@@ -71,14 +71,14 @@ TEST(Recipe, FillsEveryPathOfATaskOfAnArray) {
   EXPECT_EQ(items.standard_output(), "/out.{id}.3.7.3");
 }
 
-TEST(Recipe, OfATaskAloneOnlyTheIdIsPutInAndOnlyWhereItsOutputGoes) {
+TEST(Recipe, OfATaskAloneOnlyTheIdIsPutInAndOnlyIntoFilesOfItsStreams) {
   wire::Start start;
   start.set_standard_output("/out.{id}");
   start.set_standard_input("/in.{id}");
   start.add_inputs("/a{}b");
   fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
   EXPECT_EQ(start.standard_output(), "/out.7");
-  EXPECT_EQ(start.standard_input(), "/in.{id}");
+  EXPECT_EQ(start.standard_input(), "/in.7");
   EXPECT_EQ(start.inputs(0), "/a{}b") << "a file may be called that";
 }
 
@@ -107,9 +107,35 @@ TEST(Recipe, ATaskAloneThatIsNumberedReadsAFileOfThatNumber) {
   fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
   EXPECT_EQ(start.standard_input(), "/in_2000000007_2000000007");
   EXPECT_EQ(start.inputs(0), "/a{number}b") << "a file may be called that";
-  start.set_standard_input("/a{}b");
-  fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
-  EXPECT_EQ(start.standard_input(), "/a{}b") << "it has neither an item nor an index";
+}
+
+TEST(Recipe, ADoubledBraceIsOneThatStands) {
+  wire::Start start;
+  start.set_directory("/{{id}}");
+  start.set_standard_output("/{{id}}/{id}}}");
+  wire::Start one = start;
+  fill(start, Filled::Paths, {ArrayId{7}, 3}, [] { return ""; });
+  EXPECT_EQ(start.directory(), "/{id}");
+  EXPECT_EQ(start.standard_output(), "/{id}/7.3}");
+  fill(one, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
+  EXPECT_EQ(one.directory(), "/{{id}}") << "of a task alone it is as it is called";
+  EXPECT_EQ(one.standard_output(), "/{id}/7}");
+}
+
+TEST(Recipe, ThePilotKnowsWhereItsNodesNameBelongs) {
+  wire::Start start;
+  set_numbered(start, IndexRange{1, 2});
+  start.set_standard_output("/d/{node}");
+  start.set_standard_error("/d/e");
+  wire::Start odd = start;
+  fill(start, Filled::Paths, {ArrayId{7}, 1}, [] { return ""; });
+  EXPECT_EQ(start.standard_output(), "/d/{node}");
+  EXPECT_EQ(start.node_place(), "");
+  odd.set_standard_error("/{{node}}/e");
+  fill(odd, Filled::Paths, {ArrayId{7}, 1}, [] { return ""; });
+  EXPECT_EQ(odd.standard_error(), "/{node}/e");
+  EXPECT_EQ(odd.standard_output(), "/d/" + odd.node_place());
+  EXPECT_NE(odd.node_place(), "");
 }
 
 TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {

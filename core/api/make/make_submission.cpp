@@ -83,7 +83,10 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
 wire::Start plain_start(const TaskRequest& task, const SubmitRequest& request) {
   wire::Start start;
   start.ParseFromString(task.for_pilot.get());
-  start.set_directory(task.directory.value_or(request.directory));
+  // Nothing is put into the caller's folder, which he has not written.
+  start.set_directory(task.directory   ? *task.directory
+                      : is_array(task) ? as_it_stands(request.directory)
+                                       : request.directory);
   start.set_standard_input(task.standard_input);
   start.set_standard_output(task.standard_output);
   start.set_standard_error(task.standard_error);
@@ -148,6 +151,24 @@ ToolCall call_of(const TaskRequest& task, const std::map<std::string, InputFile>
     for (const std::string& path : paths) call.inputs[name].push_back(files.at(path));
   }
   return call;
+}
+
+/// What of its recipe differs from task to task.
+Filled filled_of(const TaskRequest& task, const wire::Start& start) {
+  if (!task.items.empty()) return task.items_have_columns ? Filled::Rows : Filled::Items;
+  // Its number is put in for each.
+  if (task.array.numbered) return Filled::Paths;
+  const auto has_brace = [](const std::string& path) {
+    return path.find_first_of("{}") != std::string::npos;
+  };
+  bool any = has_brace(start.standard_input()) || has_brace(start.standard_output()) ||
+             has_brace(start.standard_error());
+  if (is_array(task)) {
+    any = any || has_brace(start.directory());
+    for (const std::string& path : start.inputs()) any = any || has_brace(path);
+    for (const wire::Output& output : start.outputs()) any = any || has_brace(output.destination());
+  }
+  return any ? Filled::Paths : Filled::Nothing;
 }
 
 /// Where it will write: a text that stands for its directory, or the folder that it was given.
@@ -241,7 +262,7 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
   OfTool made = task.tool.empty() ? OfTool{command_start(task, request_), {}}
                                   : tool_start(tools_, task, request_, files, rendered);
   wire::Start& start = made.start;
-  const Filled filled = filled_of(task);
+  const Filled filled = filled_of(task, start);
   note_far_sites(sites_, start, {filled, task.items}, task.shared, task.array.needs);
   choose_gpu_kinds(task.gpu_terms, sites_, task.array.needs);
   choose_ways(task.one_of, sites_, task.array.needs);

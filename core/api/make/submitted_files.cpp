@@ -40,7 +40,7 @@ Item first_of(const OwnItems& items) {
 bool sees(const Site& site, const std::string& path, const OwnItems& items) {
   // An index or an id says nothing of the folder.
   if (items.stored.empty() || !has_item(path, first_of(items)))
-    return seen_as(site.path_map, path).has_value();
+    return seen_as(site.path_map, without_doubled(path)).has_value();
   return std::all_of(items.stored.begin(), items.stored.end(), [&](const std::string& stored) {
     return seen_as(site.path_map, with_item(path, item_of(items.filled, stored))).has_value();
   });
@@ -65,7 +65,11 @@ void note_far_sites(const std::vector<const Site*>& sites, const wire::Start& st
     const auto is_the_same = [&](const std::string& folder) {
       return seen_as(site->path_map, folder) == folder;
     };
-    if (!std::all_of(shared.begin(), shared.end(), is_the_same)) {
+    // What it prints lies elsewhere there until it has ended, and then replaces what there was.
+    const auto is_far = [&](const std::string& path) { return !path.empty() && !is_seen(path); };
+    const bool cannot_append = start.open_mode() == 1 &&
+                               (is_far(start.standard_output()) || is_far(start.standard_error()));
+    if (cannot_append || !std::all_of(shared.begin(), shared.end(), is_the_same)) {
       excluded.push_back(site->name);
       continue;
     }
@@ -96,7 +100,7 @@ constexpr std::size_t kTasksLookedAt = 10'000;
 void add_filled(const TaskRequest& task, const std::string& path, std::vector<std::string>& paths) {
   const Item example = example_item(task);
   if (!is_array(task) || !has_place(path, example)) {
-    paths.push_back(path);
+    paths.push_back(is_array(task) ? without_doubled(path) : path);
     return;
   }
   // What has an id in its name nobody can have made yet.

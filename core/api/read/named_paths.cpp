@@ -15,6 +15,7 @@
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
@@ -136,9 +137,16 @@ std::vector<Written> written_by(const TaskRequest& task) {
   return all;
 }
 
+/// Several tasks may write there.
+bool is_shared(const TaskRequest& task, const Written& written) {
+  return is_device(written.path) || (written.is_stream && task.appends);
+}
+
 const char* otherwise(const Written& written) {
   return written.is_stream ? "; without it 'log' and 'show' tell what each of them printed" : "";
 }
+
+constexpr std::string_view kInAName = "a brace that is meant as it stands is doubled: {{ or }}";
 
 /// `./x` and `x` are one file.
 std::string one_name(const std::string& path) {
@@ -171,17 +179,20 @@ void check_items(const TaskRequest& task, const Written& written, const Item& ex
   }
 }
 
-/// A pilot would take it for the place of its node's name, which it puts in last.
-void check_node_names(const TaskRequest& task, const Item& example, const std::string& what) {
-  if (!has_item(task.standard_output, example) && !has_item(task.standard_error, example)) return;
-  const auto named = std::find_if(
-      task.items.begin(), task.items.end(),
-      [](const std::string& item) { return item.find("{node}") != std::string::npos; });
-  if (named != task.items.end())
-    throw BadRequest(
-        fmt::format("{}: item {} has '{{node}}', which is the node's name in files of tasks with "
-                    "'numbered'; name 'stdout' and 'stderr' by {{index}}",
-                    what, named - task.items.begin() + 1));
+}  // namespace
+
+namespace {
+
+void check_streams_alone(const TaskRequest& task, const std::string& what) {
+  for (const auto& [name, path] : {std::pair{"stdin", std::string_view(task.standard_input)},
+                                   {"stdout", task.standard_output},
+                                   {"stderr", task.standard_error}}) {
+    if (has_item(path) || has_index(path))
+      throw BadRequest(
+          fmt::format("{}: {} '{}' asks for an index or an item, which a task alone does not have; "
+                      "write {{id}} for its id; {}",
+                      what, name, path, kInAName));
+  }
 }
 
 }  // namespace
@@ -190,34 +201,12 @@ bool is_array(const TaskRequest& task) {
   return task.array.indices.size() != 1 || !task.array.indices.contains(0);
 }
 
-Filled filled_of(const TaskRequest& task) {
-  if (!task.items.empty()) return task.items_have_columns ? Filled::Rows : Filled::Items;
-  // Its number is put in for each.
-  if (task.array.numbered) return Filled::Paths;
-  bool any = has_place(task.standard_output) || has_place(task.standard_error);
-  if (is_array(task)) {
-    any = any || has_place(task.standard_input) || has_place(task.directory.value_or(""));
-    for (const auto& [name, paths] : task.inputs) {
-      for (const std::string& path : paths) any = any || has_place(path);
-    }
-    for (const auto& [name, path] : task.outputs) any = any || has_place(path);
-  }
-  return any ? Filled::Paths : Filled::Nothing;
-}
-
 void check_own_paths(const TaskRequest& task, const std::string& what) {
   const std::size_t tasks = task.array.indices.size();
   const Item example = example_item(task);
-  if (task.array.numbered && !task.items.empty()) check_node_names(task, example, what);
+  if (!is_array(task)) check_streams_alone(task, what);
   for (const Written& written : written_by(task)) {
-    if (!is_array(task) && written.is_stream &&
-        (has_item(written.path) || has_index(written.path))) {
-      throw BadRequest(
-          fmt::format("{}: {} '{}' asks for an index or an item, which a task alone does not have; "
-                      "write {{id}} for its id",
-                      what, written.what, written.path));
-    }
-    if (tasks < 2 || is_device(written.path)) continue;
+    if (tasks < 2 || is_shared(task, written)) continue;
     if (!has_place(written.path, example)) {
       throw BadRequest(
           fmt::format("{}: all {} tasks would write {} ({}); put {{index}}, {{id}} or, for the "
@@ -242,20 +231,13 @@ void check_numbered(const SubmitRequest& request) {
 }
 
 void check_written_once(const SubmitRequest& request) {
+  if (request.tasks.size() == 1) return;
   std::unordered_map<std::string_view, std::size_t> writers;
   std::size_t number = 0;
   for (const TaskRequest& task : request.tasks) {
     ++number;
-    if (is_array(task) && !task.directory && has_place(request.directory, example_item(task)) &&
-        filled_of(task) != Filled::Nothing) {
-      throw BadRequest(
-          fmt::format("the folder {} has a placeholder in its name, which would be filled for "
-                      "each task; name another 'directory'",
-                      request.directory));
-    }
-    if (request.tasks.size() == 1) return;
     for (const Written& written : written_by(task)) {
-      if (has_place(written.path, example_item(task)) || is_device(written.path)) continue;
+      if (has_place(written.path, example_item(task)) || is_shared(task, written)) continue;
       if (const auto [at, is_new] = writers.emplace(written.path, number);
           !is_new && at->second != number) {
         throw BadRequest(fmt::format("tasks {} and {} would both write {} ({}){}", at->second,
@@ -272,9 +254,9 @@ constexpr std::string_view kInAScript = "a text that is meant as it stands belon
 /// What all tasks share and is filled in for each, but for the command: there `{index}` and `{id}`
 /// are known, too.
 std::vector<std::string_view> paths_of(const TaskRequest& task) {
-  std::vector<std::string_view> all{task.standard_output, task.standard_error};
+  std::vector<std::string_view> all{task.standard_input, task.standard_output, task.standard_error};
   if (task.items.empty() && !is_array(task)) return all;
-  all.insert(all.end(), {task.standard_input, task.name});
+  all.emplace_back(task.name);
   if (task.directory) all.emplace_back(*task.directory);
   for (const auto& [name, paths] : task.inputs) all.insert(all.end(), paths.begin(), paths.end());
   for (const auto& [name, path] : task.outputs) all.emplace_back(path);
@@ -309,6 +291,7 @@ std::string_view name_in(std::string_view place) {
 std::string why_stray(std::string_view place, const TaskRequest& task, const Item& item,
                       bool is_in_command) {
   const std::string_view name = name_in(place);
+  const std::string_view as_text = is_in_command ? kInAScript : kInAName;
   if (is_in_command && (name == "index" || name == "id" || place == "{#}")) {
     const bool is_id = name == "id";
     return fmt::format("'{}' is filled into paths only; in a command write {}", place,
@@ -319,31 +302,32 @@ std::string why_stray(std::string_view place, const TaskRequest& task, const Ite
   if (task.items.empty())
     return fmt::format(
         "'{}' stands for nothing that a task without items has; {} for a file of its "
-        "own",
-        place, is_array(task) ? "write {index} or {id}" : "write {id}");
+        "own; {}",
+        place, is_array(task) ? "write {index} or {id}" : "write {id}", as_text);
   if (item.columns().empty())
     return fmt::format(
         "'{}' stands for nothing: the items are single texts, and {{}} is the item; names and "
         "numbers stand for columns (--columns, --header, JSON lines), {}",
-        place, kInAScript);
-  if (name.empty()) return fmt::format("'{}' is no placeholder; {}", place, kInAScript);
+        place, as_text);
+  if (name.empty()) return fmt::format("'{}' is no placeholder; {}", place, as_text);
   std::vector<std::string> names;
   for (const auto& [known, value] : item.columns()) names.push_back(known);
   if (name.find_first_not_of("0123456789") == std::string_view::npos)
     return fmt::format("'{{{}}}' stands for a column, and the items have {}; {}", name,
-                       names.size(), kInAScript);
+                       names.size(), as_text);
   const std::string near = nearest_spelling(std::string(name), names);
   return fmt::format(
       "'{{{}}}' is no column of the items, which have {}{}", name, fmt::join(names, ", "),
-      near.empty() ? fmt::format("; {}", kInAScript) : "; did you mean '{" + near + "}'?");
+      near.empty() ? fmt::format("; {}", as_text) : "; did you mean '{" + near + "}'?");
 }
 
 void check_command(const TaskRequest& task, const Item& item, const std::string& what) {
-  if (task.items.empty() && !is_array(task)) return;
+  // The words of a batch script's command are its folder's and its arguments.
+  if (task.items.empty() && (!is_array(task) || task.array.numbered)) return;
   for (std::size_t at = 0; at < task.command.size(); ++at) {
     std::string_view stray;
     if (!task.items.empty()) {
-      const auto all = stray_places(task.command[at], item, {});
+      const auto all = stray_places(task.command[at], item, {}, Doubled::AsTheyStand);
       if (!all.empty()) stray = all.front();
     } else {
       for (const std::string_view place : {"{index}", "{id}", "{#}"}) {
@@ -389,9 +373,18 @@ void check_places(const TaskRequest& task, const std::string& what) {
   }
   if (!task.items_have_columns) return;
   for (const std::string& word : task.command) {
-    for (const std::string_view name : columns_asked_for(word)) asked.insert(name);
+    for (const std::string_view name : columns_asked_for(word, Doubled::AsTheyStand))
+      asked.insert(name);
   }
   check_all_have(task, asked, what);
+}
+
+void fill_nothing(TaskRequest& task) {
+  task.name = without_doubled(task.name);
+  if (task.directory) task.directory = without_doubled(*task.directory);
+  for (auto& [name, paths] : task.inputs)
+    for (std::string& path : paths) path = without_doubled(path);
+  for (auto& [name, path] : task.outputs) path = without_doubled(path);
 }
 
 }  // namespace hpcbatch

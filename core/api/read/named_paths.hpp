@@ -3,7 +3,6 @@
 #pragma once
 
 #include "api/read/read_task.hpp"
-#include "links/recipe.hpp"
 
 #include <string>
 #include <vector>
@@ -22,8 +21,6 @@ struct SubmitRequest;
 
 /// Whether its tasks have indices.
 bool is_array(const TaskRequest& task);
-/// What of its recipe differs from task to task.
-Filled filled_of(const TaskRequest& task);
 /// Throws BadRequest, which begins with `what`, where several of its tasks would write one file.
 void check_own_paths(const TaskRequest& task, const std::string& what);
 /// The same for what is handed in together.
@@ -38,5 +35,9 @@ void check_numbered(const SubmitRequest& request);
 /// streams have places.  The program of an interpreter that is no shell (`awk '{print}'`) has braces
 /// of its own.
 void check_places(const TaskRequest& task, const std::string& what);
+
+/// Of a task alone, into whose names nothing is put but into those of its streams' files: the names as
+/// they stand, each doubled brace one.
+void fill_nothing(TaskRequest& task);
 
 }  // namespace hpcbatch

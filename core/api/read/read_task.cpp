@@ -464,6 +464,7 @@ void read_key(const TaskKey& key, const json::value& said, const std::string& wh
     throw BadRequest(fmt::format("{}: {}", where, error.what()));
   }
   const json::value& value = read ? *read : said;
+  if (key.name == "open_mode") reading.task.appends = value == "append";
   if (key.more.field != 0)
     put_for_pilot(key, value, where, reading.task.for_pilot.edit());
   else
@@ -565,6 +566,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     read_key(*known, entry, where, reading);
   }
   check_together(reading, what);
+  if (!is_array(reading.task)) fill_nothing(reading.task);
   return std::move(reading.task);
 }
 

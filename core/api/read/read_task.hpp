@@ -53,6 +53,7 @@ struct TaskRequest {
   /// of a submit.
   std::string outputs_stay_in;
   bool all_cpus{false}, all_memory{false};  ///< of a node
+  bool appends{false};                      ///< to the files of its streams
   // What was said at all: the rest comes from the tool.
   bool says_cpus{false}, says_memory{false}, says_disk{false}, says_time{false}, says_gpus{false};
 };

@@ -94,7 +94,7 @@ void check_work(const WorkOptions& work, const std::string& verb) {
   if (has_tool && !work.command.empty())
     throw std::invalid_argument("a task has a tool or a command, not both");
   if (const auto ways = work.said.find("one_of"); ways != work.said.end()) {
-    if (ways->second.size() == 1)
+    if (ways->second.size() == 1 && ways->second.front().find(';') == std::string::npos)
       throw std::invalid_argument("one --one-of leaves no choice: say each way, the best first");
     for (const char* key : {"cpus", "gpus", "gpu_memory", "gpu_capability"}) {
       if (work.says(key))
@@ -202,7 +202,8 @@ void check_no_file_is_run(const std::vector<std::string>& command) {
 void check_places_of_parts(const SplitCommand& command) {
   const std::vector<std::string>& words = command.work.command;
   for (std::size_t at = 0; at < words.size(); ++at) {
-    const auto stray = stray_places(words[at], {}, {"files", "reuse", "list", "out"});
+    const auto stray =
+        stray_places(words[at], {}, {"files", "reuse", "list", "out"}, Doubled::AsTheyStand);
     if (!stray.empty() && !is_code_of_no_shell(words, at))
       throw std::invalid_argument("'" + std::string(stray.front()) +
                                   "' stands for nothing: a part has {files}, {list}, {reuse} and "

@@ -4,6 +4,7 @@
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
 #include "hpcbatch/shell_quote.hpp"
+#include "model/item.hpp"
 #include "posix/files.hpp"
 #include "programs/program_words.hpp"
 
@@ -89,7 +90,8 @@ void add_word(json::array& command, const std::string& word, const Named& files,
 }
 
 void add_inputs(json::object& inputs, const Named& files) {
-  for (std::size_t i = 0; i < files.names.size(); ++i) inputs[files.names[i]] = files.paths[i];
+  for (std::size_t i = 0; i < files.names.size(); ++i)
+    inputs[files.names[i]] = as_it_stands(files.paths[i]);
 }
 
 json::object& object_in(json::object& task, const char* key) {
@@ -144,17 +146,18 @@ json::object task_of_part(const SplitPlan& plan, const split::Part& part) {
   task["name"] = plan.name + " part " + part.name;
   const Named reused = reused_of(plan);
   if (!plan.tool.output.empty()) {
-    object_in(task, "outputs")[plan.tool.output] = result_of(plan, part.name);
+    object_in(task, "outputs")[plan.tool.output] = as_it_stands(result_of(plan, part.name));
     if (!plan.recording.empty()) {
-      object_in(task, "inputs")[plan.tool.input] = json::array{plan.recording};
+      object_in(task, "inputs")[plan.tool.input] = json::array{as_it_stands(plan.recording)};
       json::object& parameters = object_in(task, "parameters");
       for (const auto& [name, value] : plan.units.at(part.first).parameters)
         parameters[name] = value;
       return task;
     }
     const Named files = files_of(plan, part);
-    json::array paths(files.paths.begin(), files.paths.end());
-    for (const std::string& path : reused.paths) paths.emplace_back(path);
+    json::array paths;
+    for (const Named* some : {&files, &reused})
+      for (const std::string& path : some->paths) paths.emplace_back(as_it_stands(path));
     object_in(task, "inputs")[plan.tool.input] = std::move(paths);
     return task;
   }
@@ -166,19 +169,21 @@ json::object task_of_part(const SplitPlan& plan, const split::Part& part) {
   json::object& inputs = object_in(task, "inputs");
   add_inputs(inputs, files);
   add_inputs(inputs, reused);
-  if (wants_list(plan)) inputs[kList] = list_file_of(plan, part.name);
-  object_in(task, "outputs")[kOut] = result_of(plan, part.name);
+  if (wants_list(plan)) inputs[kList] = as_it_stands(list_file_of(plan, part.name));
+  object_in(task, "outputs")[kOut] = as_it_stands(result_of(plan, part.name));
   return task;
 }
 
 json::object task_of_merge(const SplitPlan& plan, const split::Merge& merge) {
   json::object task = common_of_merges(plan);
   task["name"] = plan.name + " " + merge.name;
-  const std::string destination = merge.is_last ? plan.result : result_of(plan, merge.name);
+  const std::string destination =
+      as_it_stands(merge.is_last ? plan.result : result_of(plan, merge.name));
   if (plan.merge.empty()) {
     task["tool"] = plan.tool.merge;
     json::array parts;
-    for (const std::string& name : merge.of) parts.emplace_back(result_of(plan, name));
+    for (const std::string& name : merge.of)
+      parts.emplace_back(as_it_stands(result_of(plan, name)));
     object_in(task, "inputs")["parts"] = std::move(parts);
     object_in(task, "outputs")["merged"] = destination;
     return task;
@@ -187,7 +192,7 @@ json::object task_of_merge(const SplitPlan& plan, const split::Merge& merge) {
   json::object& inputs = object_in(task, "inputs");
   for (const std::string& name : merge.of) {
     parts.push_back("parts/" + name);
-    inputs["parts/" + name] = result_of(plan, name);
+    inputs["parts/" + name] = as_it_stands(result_of(plan, name));
   }
   const auto value = [&](std::string_view name, char) -> std::optional<std::string> {
     if (name == kOut) return std::string(name);
@@ -202,11 +207,11 @@ json::object task_of_cut(const SplitPlan& plan, std::uint32_t pieces, double sec
   json::object task = common_of_merges(plan);
   task["name"] = plan.name + " cut";
   task["tool"] = plan.tool.cut;
-  object_in(task, "inputs")["recording"] = json::array{plan.recording};
+  object_in(task, "inputs")["recording"] = json::array{as_it_stands(plan.recording)};
   object_in(task, "parameters") = {{"pieces", std::to_string(pieces)},
                                    {"seconds", std::to_string(seconds)}};
   // What is said of the tool that is split may be another's parameter.
-  object_in(task, "outputs")["table"] = result_of(plan, "pieces");
+  object_in(task, "outputs")["table"] = as_it_stands(result_of(plan, "pieces"));
   return task;
 }
 

@@ -37,8 +37,8 @@ std::string_view checked(const std::string& text, std::string_view what) {
 class TaskWriter {
  public:
   TaskWriter(const std::string& callers, const WorkOptions& work, const Items& items)
-      : work_(work), callers_(callers), items_(items), directory_(callers) {
-    if (work.says("directory")) directory_ = absolute(callers, work.one("directory"));
+      : work_(work), callers_(as_it_stands(callers)), items_(items), directory_(callers_) {
+    if (work.says("directory")) directory_ = absolute(callers_, work.one("directory"));
   }
 
   json::value value_of(const TaskKey& key, const std::vector<std::string>& texts) const {
@@ -86,7 +86,7 @@ class TaskWriter {
   }
 
   const WorkOptions& work_;
-  const std::string& callers_;
+  std::string callers_;  ///< a name as those of the task are
   const Items& items_;
   std::string directory_;
 };

@@ -10,6 +10,7 @@
 #include "cli/tasks/submission.hpp"
 #include "cli/verbs/follow.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "model/item.hpp"
 #include "posix/files.hpp"
 
 #include <boost/json/array.hpp>
@@ -272,7 +273,7 @@ json::object task_to_run(const RunCommand& command, const OwnInput& input,
   tell_doubt(command.work, command.many, task);
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
   if (!command.work.says("output_limit")) task["output_limit"] = "none";
-  if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
+  if (input.kind == OwnInput::Kind::File) task["stdin"] = as_it_stands(input.path);
   if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
   return task;
 }

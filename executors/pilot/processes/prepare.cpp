@@ -35,9 +35,9 @@ Fd open_now(const std::string& path, int flags) {
 
 /// The folders above it are made where they are missing, but none in the root: what is missing there
 /// is a file system that this node has not mounted.
-Fd create_now(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
-  Fd fd = open_now(path, kFlags);
+Fd create_now(const wire::Start& start, const std::string& path) {
+  const int flags = O_WRONLY | O_CREAT | (start.open_mode() == 1 ? O_APPEND : O_TRUNC);
+  Fd fd = open_now(path, flags);
   if (fd || errno != ENOENT) return fd;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -49,7 +49,7 @@ Fd create_now(const std::string& path) {
     return {};
   }
   std::filesystem::create_directories(folder, error);
-  if (!error) return open_now(path, kFlags);
+  if (!error) return open_now(path, flags);
   errno = error.value();
   return {};
 }
@@ -140,12 +140,12 @@ namespace {
 
 /// The name of this node, without its domain, where a task with a number asks for it.
 std::string with_node(const wire::Start& start, std::string path) {
-  constexpr const char* kNode = "{node}";
-  if (start.numbered_size() == 0 || path.find(kNode) == std::string::npos) return path;
+  const std::string place = start.node_place().empty() ? "{node}" : start.node_place();
+  if (start.numbered_size() == 0 || path.find(place) == std::string::npos) return path;
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   const std::string name(host);
-  replace_all(path, kNode, name.substr(0, name.find('.')));
+  replace_all(path, place, name.substr(0, name.find('.')));
   return path;
 }
 
@@ -170,7 +170,7 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
   }
   if (!start.standard_output().empty()) {
     const std::string path = absolute(with_node(start, start.standard_output()), directory);
-    files.output = create_now(path);
+    files.output = create_now(start, path);
     if (!files.output) return stage_out_refusal("standard output", path, errno);
   }
   if (!start.standard_error().empty()) {
@@ -178,7 +178,8 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
     // The same file for both: one description, so that neither overwrites the other.
     const Fd seen(files.output ? ::open(path.c_str(), O_PATH | O_CLOEXEC) : -1);
     const bool same = seen && is_same_file(files.output, seen);
-    files.error = same ? Fd(::fcntl(files.output.get(), F_DUPFD_CLOEXEC, 0)) : create_now(path);
+    files.error =
+        same ? Fd(::fcntl(files.output.get(), F_DUPFD_CLOEXEC, 0)) : create_now(start, path);
     if (!files.error) return stage_out_refusal("standard error", path, errno);
   }
   return files;
