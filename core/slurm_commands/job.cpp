@@ -168,6 +168,8 @@ Job job_in(const json::object& line) {
   job.ended = moment_in(line, "ended_at");
   job.signal = static_cast<int>(number_at(line, "signal"));
   job.exit_code = job.signal != 0 ? 0 : static_cast<int>(number_at(line, "exit_code"));
+  // It never ran, as where its folder is not there: of that no code of its own tells.
+  if (job.state == JobState::Failed && job.signal == 0 && job.exit_code == 0) job.exit_code = 1;
   job.peak_memory = static_cast<std::uint64_t>(number_at(line, "peak_memory"));
   job.cpu_s = number_at(line, "cpu_s");
   job.priority = static_cast<std::int64_t>(number_at(line, "priority"));

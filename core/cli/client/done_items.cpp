@@ -13,6 +13,8 @@
 #include <boost/json/serialize.hpp>
 
 #include <unistd.h>
+#include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <optional>
@@ -156,6 +158,37 @@ bool leave_out_done(EngineClient& client, const ManyOptions& many, json::object&
   if (many.skip_done.empty()) return true;
   DoneItems done = done_items(client, many.skip_done, task);
   return tell_left(leave_out_done(task, many, std::move(done.times)), done.submissions);
+}
+
+int exit_code_of(const json::object& task) {
+  const std::string state = text_at(task, "state");
+  const int signal = static_cast<int>(number_at(task, "signal"));
+  const int code = static_cast<int>(number_at(task, "exit_code"));
+  if (state == "done") return code;
+  if (signal > 0) return 128 + signal;
+  if (code != 0) return code;
+  if (state == "cancelled") return 128 + SIGTERM;
+  // The command itself went well, or it never ran.
+  return task.contains("exit_code") ? kExitTaskFailed : kExitOwnFailure;
+}
+
+int highest_exit_code(EngineClient& client, const std::string& submission) {
+  constexpr std::size_t kPage = 1000;
+  const std::string target =
+      "/v1/tasks?full=1&limit=" + std::to_string(kPage) + "&array=" + submission;
+  int highest = 0;
+  for (std::string next = target;;) {
+    const json::object answer = client.get(next);
+    const json::array* lines = array_at(answer, "tasks");
+    if (lines == nullptr) return highest;
+    for (const json::value& line : *lines)
+      highest = std::max(highest, exit_code_of(line.as_object()));
+    if (lines->size() < kPage) return highest;
+    const std::string last = text_at(lines->back().as_object(), "id");
+    next = target;
+    // The beginning of a range.
+    next.append("&before=").append(last, 0, last.find('-'));
+  }
 }
 
 }  // namespace hpcbatch

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -227,11 +229,15 @@ json::value typed(const TaskKey& key, const View& view) {
   return checked_value(made(), key, view.file(), view.line());
 }
 
+/// No key of a task: the lines of those that it has, and its own.
+constexpr const char* kLines = "\x01lines";
+
 json::object task_of(const Node& node, const std::string& file) {
   if (node.kind != Node::Kind::Map)
     View(node, file, "task").expected("a map with `command` or `tool`");
-  json::object task;
+  json::object task, lines{{"", node.line}};
   for (const Field& field : node.fields) {
+    lines[field.name] = field.line;
     const View view(field.value, file, field.name);
     const TaskKey& key = key_named(field.name, file, field.line);
     if (view.is_null()) continue;
@@ -240,6 +246,7 @@ json::object task_of(const Node& node, const std::string& file) {
   }
   if (!task.contains("command") && !task.contains("tool"))
     refuse(file, node.line, "a task needs `command` or `tool`");
+  task[kLines] = std::move(lines);
   return task;
 }
 
@@ -305,6 +312,7 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
     if (keys.contains("array")) split_array(keys, file, line);
     if (!keys.contains("command") && !keys.contains("tool"))
       refuse(file, line, "a task needs `command` or `tool`");
+    keys[kLines] = json::object{{"", line}};
     tasks.push_back(std::move(task));
   }
   return tasks;
@@ -352,6 +360,33 @@ json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
                                 : tasks_of_json_lines(text, name);
   if (tasks.empty()) throw CommandError(kExitUsage, name + " holds no tasks");
   return tasks;
+}
+
+TaskPlaces::TaskPlaces(json::array& tasks) {
+  for (json::value& task : tasks) {
+    const json::value* lines = task.get_object().if_contains(kLines);
+    lines_.push_back(lines == nullptr ? json::object() : lines->get_object());
+    task.get_object().erase(kLines);
+  }
+}
+
+std::string TaskPlaces::with_place(const std::string& file, const std::string& text) const {
+  constexpr std::string_view kTask = "task ";
+  const std::size_t begin = text.find(kTask);
+  if (begin == std::string::npos) return text;
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + begin + kTask.size(), end, number);
+  if (error != std::errc{} || number == 0 || number > lines_.size()) return text;
+  std::string key;
+  if (stop != end && *stop == '.')
+    key.assign(stop + 1, std::find_if_not(stop + 1, end, [](char c) {
+                 return (c >= 'a' && c <= 'z') || c == '_';
+               }));
+  const json::object& lines = lines_[number - 1];
+  const json::value* line = lines.if_contains(key);
+  if (line == nullptr) line = lines.if_contains("");
+  return line == nullptr ? text : file + ":" + json::serialize(*line) + ": " + text;
 }
 
 namespace {

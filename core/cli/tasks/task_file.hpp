@@ -5,8 +5,10 @@
 #include "cli/process/exit.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include <string>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -23,6 +25,18 @@ boost::json::array tasks_of_toml(const std::string& text, const std::string& fil
 
 /// By the file's name: .yaml and .yml, .toml, or .jsonl; `-` is JSON lines.
 boost::json::array read_tasks(const std::string& file, const Interrupt& interrupt);
+
+/// Where tasks and their keys stand in a file, for what the engine says of them.
+class TaskPlaces {
+ public:
+  /// Takes it out of what read_tasks gave; of other tasks nothing is known.
+  explicit TaskPlaces(boost::json::array& tasks);
+  /// `FILE:LINE: task 3.memory: ...` of `task 3.memory: ...`; other texts as they are.
+  std::string with_place(const std::string& file, const std::string& text) const;
+
+ private:
+  std::vector<boost::json::object> lines_;
+};
 
 // Tasks of one file that wait for each other, by name or by place.
 

@@ -1,5 +1,6 @@
 #include "cli/verbs/follow.hpp"
 
+#include "cli/client/done_items.hpp"
 #include "cli/client/engine_client.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
@@ -176,14 +177,7 @@ int StreamedTask::tell_end() {
   if (state != "done" && !has_said_why(end_))
     say("task " + id_ + " ended: " + text_at(end_, "failure") +
         (message.empty() ? "" : ": " + message));
-  const int signal = static_cast<int>(number_at(end_, "signal"));
-  const int code = static_cast<int>(number_at(end_, "exit_code"));
-  if (state == "done") return code;
-  if (signal > 0) return 128 + signal;
-  if (code != 0) return code;
-  if (state == "cancelled") return 128 + SIGTERM;
-  // The command itself went well, or it never ran.
-  return end_.contains("exit_code") ? kExitTaskFailed : kExitOwnFailure;
+  return exit_code_of(end_);
 }
 
 void ManyFollower::begin(const std::string& client) {

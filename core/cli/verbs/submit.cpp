@@ -10,6 +10,7 @@
 #include "cli/tasks/submission.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "model/item.hpp"
 #include "model/site.hpp"
 
 #include <boost/json/array.hpp>
@@ -135,7 +136,7 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory,
   json::object task = task_of_many(command.work, command.many, directory, interrupt);
   if (command.file.empty()) return {std::move(task)};
   json::array tasks = read_tasks(command.file, interrupt);
-  for (json::value& one : tasks) make_paths_absolute(one.get_object(), directory);
+  for (json::value& one : tasks) make_paths_absolute(one.get_object(), as_it_stands(directory));
   order_tasks(tasks, command.file == "-" ? "standard input" : command.file);
   for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
   return tasks;
@@ -163,6 +164,7 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
     connect();
     if (!leave_out_done(client, command.many, tasks.front().as_object())) return kExitDone;
   }
+  const TaskPlaces places(tasks);
   const json::object request = submission_of(std::move(tasks), around, client_name(),
                                              command.key.empty() ? random_key() : command.key);
   if (command.print_request) {
@@ -173,7 +175,12 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
     connect();
     return show_dry_run(client, request, command.json);
   }
-  const std::vector<std::string> ids = submit_safely(client, session, request);
+  std::vector<std::string> ids;
+  try {
+    ids = submit_safely(client, session, request);
+  } catch (const CommandError& error) {
+    throw CommandError(error.exit_code(), places.with_place(command.file, error.what()));
+  }
   if (!command.json) print(shortest_words(ids) + "\n");
   for (const std::string& id : ids) {
     if (command.json) print_json(json::object{{"id", id}});
@@ -182,8 +189,12 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   if (std::fflush(stdout) != 0)
     throw CommandError(kExitUsage, "cannot write to standard output; what was submitted, " +
                                        shortest_words(ids) + ", goes on");
-  return wait_for_tasks({.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json},
-                        session);
+  const int code = wait_for_tasks(
+      {.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json}, session);
+  // A script's own, as with sbatch --wait.
+  if (asked.script.empty() || code != kExitTaskFailed) return code;
+  find_engine(client, session.places, session.interrupt);
+  return highest_exit_code(client, ids.front());
 }
 
 }  // namespace hpcbatch
