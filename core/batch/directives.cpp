@@ -1,5 +1,7 @@
 #include "batch/directives.hpp"
 
+#include "model/item.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
@@ -37,13 +39,21 @@ std::string directives_as_markdown(std::span<const Directive> directives, std::s
   return text;
 }
 
-std::vector<std::string> split_words(std::string_view text, const std::string& where) {
+std::vector<std::string> split_words(std::string_view text, const std::string& where, WordsOf of) {
+  const bool is_sbatchs = of == WordsOf::Sbatch;
   std::vector<std::string> words;
   std::string word;
   bool in_word = false;
   char quote = 0;
+  bool is_escaped = false;
   for (const char c : text) {
-    if (quote != 0) {
+    if (is_sbatchs && !is_escaped && c == '\\') {
+      is_escaped = in_word = true;
+      continue;
+    }
+    if (std::exchange(is_escaped, false) && (quote != 0 || (c != ' ' && c != '\t'))) {
+      word += c;
+    } else if (quote != 0) {
       if (c == quote)
         quote = 0;
       else
@@ -54,7 +64,7 @@ std::vector<std::string> split_words(std::string_view text, const std::string& w
     } else if (c == ' ' || c == '\t' || c == '\r') {
       if (in_word) words.push_back(std::exchange(word, {}));
       in_word = false;
-    } else if (c == '#' && !in_word) {
+    } else if (c == '#' && (is_sbatchs || !in_word)) {
       break;
     } else {
       word += c;
@@ -64,6 +74,11 @@ std::vector<std::string> split_words(std::string_view text, const std::string& w
   if (quote != 0) throw std::invalid_argument(where + "a quotation mark is not closed");
   if (in_word) words.push_back(word);
   return words;
+}
+
+std::string value_for(std::string_view option, const std::string& value) {
+  const bool is_name = option == "--name" || option == "--cwd";
+  return is_name ? as_it_stands(value) : value;
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::batch {
@@ -22,6 +23,12 @@ struct Directive {
   Fate fate;
   /// What it becomes here; why it changes nothing; what to do instead.
   std::string_view what;
+
+  /// `--cpus` of what begins so; empty: none.
+  constexpr std::string_view option_of_submit() const {
+    if (!what.starts_with("`--")) return {};
+    return what.substr(1, what.find_first_of("` ", 1) - 1);
+  }
 };
 
 /// Of sbatch (SLURM 22 to 25), and of qsub (OpenPBS, with what Torque adds), in their order.
@@ -37,24 +44,36 @@ struct Terms {
   std::vector<std::string> options;
   /// As they were said: `-c 4 as --cpus 4`; `--mail-type=END`.
   std::vector<std::string> held, left_out;
+  /// Of submit those that the caller of sbatch has settled, whether or not `options` has them.
+  std::vector<std::string_view> settled;
 
   // What a job finds of it in its environment.
   bool says_cpus{false};   ///< for each task
   std::uint32_t tasks{0};  ///< 0: not said
   std::uint32_t tasks_per_node{0};
   std::uint64_t memory_per_cpu{0};  ///< bytes; 0: not said
-  std::string gpus, gpus_per_node, gpus_per_task;
+  bool memory_otherwise{false};     ///< what it has of a node is not said, but for each cpu or GPU
+  /// That some of its options set, by sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
+  std::vector<std::pair<std::string, std::string>> variables;
   std::string interpreter;         ///< qsub -S
   std::string joined;              ///< qsub -j: oe, eo or n
-  std::string signal;              ///< NAME or number, for the script alone; empty: none
+  std::string signal;              ///< NAME or number; empty: none
   std::uint64_t signal_before{0};  ///< seconds before its time is over
-  bool appends{false};             ///< files of its streams are to keep what they have
+  bool signals_steps{false};       ///< it goes to what srun starts, and not to the script
   bool any() const { return !held.empty() || !left_out.empty(); }
 };
 
 /// Words of a line, as a shell would part them: blanks part words but within quotation marks; a
-/// comment ends them.  Throws std::invalid_argument that begins with `where`.
-std::vector<std::string> split_words(std::string_view text, const std::string& where);
+/// comment ends them.  As sbatch reads its lines, a comment begins within a word too, and what stands
+/// behind a backslash is meant as it stands, but for a blank (22.05, as it was tried).  Throws
+/// std::invalid_argument that begins with `where`.
+enum class WordsOf : bool { Shell, Sbatch };
+std::vector<std::string> split_words(std::string_view text, const std::string& where,
+                                     WordsOf of = WordsOf::Shell);
+
+/// A value of a batch system's option as one of ours has it: of names all braces are meant as they
+/// stand.
+std::string value_for(std::string_view option, const std::string& value);
 
 /// A whole number; nothing where it is none.
 std::optional<std::uint64_t> number_in(std::string_view text);

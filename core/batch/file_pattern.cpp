@@ -1,5 +1,7 @@
 #include "batch/file_pattern.hpp"
 
+#include "model/item.hpp"
+
 #include <algorithm>
 #include <cctype>
 
@@ -20,7 +22,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-/// What stands for a letter; nothing: nobody knows.
+/// What stands for a letter; nothing: it is no sign.
 std::optional<std::string> meaning_of(char letter, std::size_t width, const PatternNames& names) {
   switch (letter) {
     case 'A':
@@ -39,9 +41,9 @@ std::optional<std::string> meaning_of(char letter, std::size_t width, const Patt
     case 's':
       return "batch";
     case 'u':
-      return names.user;
+      return as_it_stands(names.user);
     case 'x':
-      return names.name;
+      return as_it_stands(names.name);
     default:
       return std::nullopt;
   }
@@ -55,11 +57,11 @@ std::optional<std::string> slurm_file(std::string_view pattern, const PatternNam
   if (pattern.find('\\') != std::string_view::npos) {
     for (const char c : pattern)
       if (c != '\\') path += c;
-    return path;
+    return as_it_stands(path);
   }
   for (std::size_t at = 0; at < pattern.size();) {
     if (pattern[at] != '%') {
-      path += pattern[at++];
+      path += as_it_stands(pattern.substr(at++, 1));
       continue;
     }
     if (pattern.substr(at).starts_with("%%")) {
@@ -71,9 +73,14 @@ std::optional<std::string> slurm_file(std::string_view pattern, const PatternNam
     std::size_t width = 0;
     while (end < pattern.size() && std::isdigit(static_cast<unsigned char>(pattern[end])) != 0)
       width = std::min(kWidest, width * 10 + static_cast<std::size_t>(pattern[end++] - '0'));
-    if (end >= pattern.size()) return std::nullopt;
-    const auto meaning = meaning_of(pattern[end], width, names);
-    if (!meaning) return std::nullopt;
+    // Another number of the array, in SLURM 23.02 and later.
+    if (end < pattern.size() && pattern[end] == 'b') return std::nullopt;
+    const auto meaning =
+        end < pattern.size() ? meaning_of(pattern[end], width, names) : std::nullopt;
+    if (!meaning) {
+      path += pattern[at++];
+      continue;
+    }
     path += *meaning;
     at = end + 1;
   }

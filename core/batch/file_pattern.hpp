@@ -17,7 +17,7 @@ struct PatternNames {
 };
 
 /// sbatch(1), "filename pattern": the path with places of ours, {number}, {array_number}, {index}
-/// and {node}.  Nothing where it asks for what nobody knows here.
+/// and {node}; its own braces stand for themselves.  Nothing where it asks for what nobody knows here.
 std::optional<std::string> slurm_file(std::string_view pattern, const PatternNames& names);
 
 /// Whether slurm_file knows all that it asks for.

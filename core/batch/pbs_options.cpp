@@ -2,6 +2,7 @@
 
 #include "batch/file_pattern.hpp"
 #include "model/batch_number.hpp"
+#include "model/item.hpp"
 #include "model/quantities.hpp"
 
 #include <hpcbatch/batch_time.hpp>
@@ -203,14 +204,16 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
   const std::string_view what = directive.what;
   const std::size_t begin = what.find('`') + 1;
   const std::string option(what.substr(begin, what.find('`', begin) - begin));
-  hold(said, directive.argument == kAlone ? Words{option} : Words{option, value});
+  hold(said,
+       directive.argument == kAlone ? Words{option} : Words{option, value_for(option, value)});
 }
 
 void PbsOptions::take_file(const std::string& said, const char* option, const std::string& value) {
-  std::string path = value;
-  if (path.starts_with("localhost:")) path = path.substr(path.find(':') + 1);
-  if (const std::size_t colon = path.find(':'); colon != std::string::npos)
+  constexpr std::string_view kHere = "localhost:";
+  const std::string file = value.starts_with(kHere) ? value.substr(kHere.size()) : value;
+  if (file.find(':') != std::string::npos)
     refuse(said, "the file would lie on another machine; leave the host out");
+  std::string path = as_it_stands(file);
   constexpr std::string_view kIndex = "^array_index^";
   for (std::size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex))
     path.replace(at, kIndex.size(), "{index}");
@@ -369,10 +372,7 @@ Terms PbsOptions::finish() {
   if (memory_ == 0 && terms_.memory_per_cpu != 0)
     memory_ = terms_.memory_per_cpu * std::max<std::uint64_t>(1, cpus_);
   if (memory_ != 0) add("--mem", memory_);
-  if (gpus_ != 0) {
-    add("--gpus", gpus_);
-    terms_.gpus = std::to_string(gpus_);
-  }
+  if (gpus_ != 0) add("--gpus", gpus_);
   terms_.joined = joined_;
   return std::move(terms_);
 }

@@ -15,147 +15,35 @@
 namespace hpcbatch::batch {
 namespace {
 
-using enum Fate;
-constexpr auto kNone = Argument::None;
-constexpr auto kNeeded = Argument::Needed;
-constexpr auto kOptional = Argument::Optional;
-
-constexpr std::string_view kOneNode = "a task has one node, where that says nothing";
-constexpr std::string_view kOfJob = "it says something of the batch job alone, which is a pilot's";
-constexpr std::string_view kNoChoice =
-    "tasks do not choose nodes; say what they must have with --constraint, or leave it out";
-
-constexpr std::array kDirectives{
-    Directive{"account", 'A', kNeeded, Holds, "`--account`"},
-    Directive{"acctg-freq", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"array", 'a', kNeeded, Holds, "`--array`, with `%limit`, steps, lists and index 0"},
-    Directive{"batch", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"bb", 0, kNeeded, Refused,
-              "there are no burst buffers; copy the files in the script"},
-    Directive{"bbf", 0, kNeeded, Refused,
-              "there are no burst buffers; copy the files in the script"},
-    Directive{"begin", 'b', kNeeded, Holds, "`now` alone; a later time is refused"},
-    Directive{"chdir", 'D', kNeeded, Holds, "`--cwd`"},
-    Directive{"cluster-constraint", 0, kNeeded, Refused, "say --site NAME for one of your sites"},
-    Directive{"clusters", 'M', kNeeded, Refused, "say --site NAME for one of your sites"},
-    Directive{"comment", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"consolidate-segments", 0, kNone, LeftOut, kOneNode},
-    Directive{"constraint", 'C', kNeeded, Holds, "`--constraint`"},
-    Directive{"container", 0, kNeeded, Refused,
-              "that is the folder of an OCI bundle; hpcbatch runs images: --container IMAGE"},
-    Directive{"container-id", 0, kNeeded, Refused, "hpcbatch runs images: --container IMAGE"},
-    Directive{"contiguous", 0, kNone, LeftOut, kOneNode},
-    Directive{"core-spec", 'S', kNeeded, Refused,
-              "leave it out: a pilot has the cores of its shape"},
-    Directive{"cores-per-socket", 0, kNeeded, Refused, kNoChoice},
-    Directive{"cpu-freq", 0, kNeeded, LeftOut, "frequencies are the node's"},
-    Directive{"cpus-per-gpu", 0, kNeeded, Holds, "`--cpus`, for all GPUs"},
-    Directive{"cpus-per-task", 'c', kNeeded, Holds, "`--cpus`, for all of --ntasks"},
-    Directive{"deadline", 0, kNeeded, Refused,
-              "tasks have no deadline; say how long it may run with --time"},
-    Directive{"delay-boot", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"dependency", 'd', kNeeded, Holds,
-              "`afterok`, `afterany` and `aftercorr` of tasks of hpcbatch, as `--after`, "
-              "`--after-any` and `--after-each`; others are refused"},
-    Directive{"distribution", 'm', kNeeded, LeftOut, kOneNode},
-    Directive{"error", 'e', kNeeded, Holds, "`--stderr`, with SLURM's patterns"},
-    Directive{"exclude", 'x', kNeeded, Refused, kNoChoice},
-    Directive{"exclusive", 0, kOptional, Holds, "`--cpus all`: all of a node of its shape"},
-    Directive{"export", 0, kNeeded, Holds, "`--export`"},
-    Directive{"export-file", 0, kNeeded, Refused, "say --env NAME=VALUE for each"},
-    Directive{"extra", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"extra-node-info", 'B', kNeeded, Refused, kNoChoice},
-    Directive{"get-user-env", 0, kOptional, LeftOut, "your environment goes along"},
-    Directive{"gid", 0, kNeeded, Refused, "a task runs as who submits it"},
-    Directive{"gpu-bind", 0, kNeeded, LeftOut, "a task sees all its GPUs, and no others"},
-    Directive{"gpu-freq", 0, kNeeded, LeftOut, "frequencies are the node's"},
-    Directive{"gpus", 'G', kNeeded, Holds, "`--gpus`"},
-    Directive{"gpus-per-node", 0, kNeeded, Holds, "`--gpus`"},
-    Directive{"gpus-per-socket", 0, kNeeded, Refused, "say --gpus with the number of all"},
-    Directive{"gpus-per-task", 0, kNeeded, Holds, "`--gpus`, for all of --ntasks"},
-    Directive{"gres", 0, kNeeded, Holds,
-              "`--gpus` for `gpu`, `gpu:2`, `gpu:a100:2`; others are refused"},
-    Directive{"gres-flags", 0, kNeeded, LeftOut, "a task gets cpus near its GPUs anyhow"},
-    Directive{"help", 'h', kNone, Refused, "that asks for a help text; remove it"},
-    Directive{"hint", 0, kNeeded, LeftOut, "say --threads-per-core for one thread a core"},
-    Directive{"hold", 'H', kNone, Holds, "`--hold`"},
-    Directive{"ignore-pbs", 0, kNone, LeftOut, "beside #SBATCH lines those of PBS do not count"},
-    Directive{"input", 'i', kNeeded, Holds, "`--stdin`, with SLURM's patterns"},
-    Directive{"job-name", 'J', kNeeded, Holds, "`--name`"},
-    Directive{"kill-on-invalid-dep", 0, kNeeded, LeftOut,
-              "what waits for a task that failed never starts, and says so"},
-    Directive{"licenses", 'L', kNeeded, Refused,
-              "say licences as `resources` of a task file, where the site has them"},
-    Directive{"mail-type", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
-    Directive{"mail-user", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
-    Directive{"mcs-label", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"mem", 0, kNeeded, Holds, "`--mem`; 0 is `--mem all`"},
-    Directive{"mem-bind", 0, kNeeded, LeftOut, "say --cpu-bind numa for one node of memory"},
-    Directive{"mem-per-cpu", 0, kNeeded, Holds, "`--mem`, for all cpus"},
-    Directive{"mem-per-gpu", 0, kNeeded, Holds, "`--mem`, for all GPUs"},
-    Directive{"mincpus", 0, kNeeded, Refused, "say --cpus-per-task"},
-    Directive{"network", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"nice", 0, kOptional, Holds, "`--priority`, as much lower"},
-    Directive{"no-kill", 'k', kOptional, LeftOut, kOneNode},
-    Directive{"no-requeue", 0, kNone, LeftOut, "a task whose node dies runs again all the same"},
-    Directive{"nodefile", 'F', kNeeded, Refused, kNoChoice},
-    Directive{"nodelist", 'w', kNeeded, Refused, kNoChoice},
-    Directive{"nodes", 'N', kNeeded, Holds, "1, or a range from 1; more are refused"},
-    Directive{"ntasks", 'n', kNeeded, Holds, "cpus for all of them on one node"},
-    Directive{"ntasks-per-core", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"ntasks-per-gpu", 0, kNeeded, Refused, "say --ntasks"},
-    Directive{"ntasks-per-node", 0, kNeeded, Holds, "cpus for all of them"},
-    Directive{"ntasks-per-socket", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"oom-kill-step", 0, kOptional, LeftOut, "a task that runs out of memory ends whole"},
-    Directive{"open-mode", 0, kNeeded, Holds, "`truncate` alone"},
-    Directive{"output", 'o', kNeeded, Holds,
-              "`--stdout`, with SLURM's patterns, and for errors too"},
-    Directive{"overcommit", 'O', kNone, LeftOut, kOneNode},
-    Directive{"oversubscribe", 's', kNone, LeftOut, "a task shares its node, never its cpus"},
-    Directive{"parsable", 0, kNone, LeftOut, "what submit prints is the id alone"},
-    Directive{"partition", 'p', kNeeded, Holds, "`--partition`"},
-    Directive{"power", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"prefer", 0, kNeeded, LeftOut, "it would start without it as well"},
-    Directive{"priority", 0, kNeeded, LeftOut, "say --priority for the order among your tasks"},
-    Directive{"profile", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"propagate", 0, kOptional, LeftOut, "limits are the pilot's"},
-    Directive{"qos", 'q', kNeeded, Holds, "`--qos`"},
-    Directive{"quiet", 'Q', kNone, LeftOut, "submit prints the id alone"},
-    Directive{"reboot", 0, kNone, Refused, "a pilot does not restart its node"},
-    Directive{"requeue", 0, kNone, LeftOut, "what dies with its node runs again anyhow"},
-    Directive{"reservation", 0, kNeeded, Holds, "`--reservation`"},
-    Directive{"resv-ports", 0, kOptional, LeftOut, kOneNode},
-    Directive{"segment", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"signal", 0, kNeeded, Holds,
-              "`B:NAME@SECONDS` with a time limit; without `B:` it is refused"},
-    Directive{"sockets-per-node", 0, kNeeded, Refused, kNoChoice},
-    Directive{"spread-job", 0, kNone, LeftOut, kOneNode},
-    Directive{"stepmgr", 0, kNone, LeftOut, kOfJob},
-    Directive{"switches", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"test-only", 0, kNone, Holds, "`--dry-run`"},
-    Directive{"thread-spec", 0, kNeeded, Refused,
-              "leave it out: a pilot has the cores of its shape"},
-    Directive{"threads-per-core", 0, kNeeded, Holds, "`--threads-per-core`"},
-    Directive{"time", 't', kNeeded, Holds, "`--time`; 0 and `UNLIMITED` are no limit"},
-    Directive{"time-min", 0, kNeeded, LeftOut, "a task may have all of its time"},
-    Directive{"tmp", 0, kNeeded, Holds, "`--disk`"},
-    Directive{"tres-bind", 0, kNeeded, LeftOut, "a task sees all its GPUs, and no others"},
-    Directive{"tres-per-task", 0, kNeeded, Refused, "say --cpus-per-task and --gpus-per-task"},
-    Directive{"uid", 0, kNeeded, Refused, "a task runs as who submits it"},
-    Directive{"usage", 0, kNone, Refused, "that asks for a help text; remove it"},
-    Directive{"use-min-nodes", 0, kNone, LeftOut, kOneNode},
-    Directive{"verbose", 'v', kNone, LeftOut, "submit says what holds"},
-    Directive{"version", 'V', kNone, Refused, "that asks for a version; remove it"},
-    Directive{"wait", 'W', kNone, Holds, "`--wait`"},
-    Directive{"wait-all-nodes", 0, kNeeded, LeftOut, kOneNode},
-    Directive{"wckey", 0, kNeeded, LeftOut, kOfJob},
-    Directive{"wrap", 0, kNeeded, Refused, "that belongs to a command line without a script"},
-    Directive{"x11", 0, kOptional, Refused, "there are no windows; leave it out"},
-};
-
 /// What sbatch's older versions called them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFormerly{
     {{"workdir", "chdir"}, {"share", "oversubscribe"}, {"cpus", "cpus-per-task"}}};
+
+/// Options that a job finds in a variable, as they were said or as 1.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kVariables{
+    {{"acctg-freq", "SLURM_ACCTG_FREQ"},
+     {"cpu-freq", "SLURM_CPU_FREQ_REQ"},
+     {"cpus-per-gpu", "SLURM_CPUS_PER_GPU"},
+     {"dependency", "SLURM_JOB_DEPENDENCY"},
+     {"distribution", "SLURM_DISTRIBUTION"},
+     {"export", "SLURM_EXPORT_ENV"},
+     {"get-user-env", "SLURM_GET_USER_ENV"},
+     {"gpu-bind", "SLURM_GPU_BIND"},
+     {"gpu-freq", "SLURM_GPU_FREQ"},
+     {"gpus", "SLURM_GPUS"},
+     {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
+     {"gpus-per-task", "SLURM_GPUS_PER_TASK"},
+     {"hint", "SLURM_HINT"},
+     {"mem-per-gpu", "SLURM_MEM_PER_GPU"},
+     {"network", "SLURM_NETWORK"},
+     {"ntasks-per-core", "SLURM_NTASKS_PER_CORE"},
+     {"ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+     {"ntasks-per-socket", "SLURM_NTASKS_PER_SOCKET"},
+     {"open-mode", "SLURM_OPEN_MODE"},
+     {"overcommit", "SLURM_OVERCOMMIT"},
+     {"profile", "SLURM_PROFILE"},
+     {"spread-job", "SLURM_SPREAD_JOB"},
+     {"threads-per-core", "SLURM_THREADS_PER_CORE"}}};
 
 /// SLURM counts in megabytes where no unit is said.
 std::string memory_of(const std::string& text) {
@@ -185,8 +73,9 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
 
 }  // namespace
 
-std::span<const Directive> slurm_directives() {
-  return kDirectives;
+bool is_slurm_variable(std::string_view name) {
+  return std::any_of(kVariables.begin(), kVariables.end(),
+                     [&](const auto& one) { return one.second == name; });
 }
 
 void SlurmOptions::refuse(const std::string& said, std::string_view what) const {
@@ -203,7 +92,7 @@ const Directive& SlurmOptions::named(const std::string& name, const std::string&
   for (const auto& [old, now] : kFormerly)
     if (name == old) wanted = now;
   const Directive* found = nullptr;
-  for (const Directive& one : kDirectives) {
+  for (const Directive& one : slurm_directives()) {
     if (one.name == wanted) return one;
     if (!one.name.starts_with(wanted)) continue;
     if (found != nullptr) refuse(word, "sbatch has several options that begin so");
@@ -214,26 +103,27 @@ const Directive& SlurmOptions::named(const std::string& name, const std::string&
 }
 
 const Directive& SlurmOptions::lettered(char letter, const std::string& word) const {
-  const auto* const found =
-      std::find_if(kDirectives.begin(), kDirectives.end(),
-                   [&](const Directive& one) { return one.letter == letter; });
-  if (found == kDirectives.end()) refuse(word, {});
+  const auto all = slurm_directives();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Directive& one) { return one.letter == letter; });
+  if (found == all.end()) refuse(word, {});
   return *found;
 }
 
-void SlurmOptions::read(const std::vector<std::string>& words, const std::string& where) {
+void SlurmOptions::read(const std::vector<std::string>& words, const std::string& where,
+                        SaidBy by) {
   where_ = where;
-  for (std::size_t at = 0; at < words.size();) read_one(words, at, where);
+  for (std::size_t at = 0; at < words.size();) read_one(words, at, by);
 }
 
-void SlurmOptions::read_one(const Words& words, std::size_t& at, const std::string& where) {
+void SlurmOptions::read_one(const Words& words, std::size_t& at, SaidBy by) {
   const std::string& word = words[at++];
   if (word == "hetjob" || word == "packjob" || word == ":")
     throw std::invalid_argument(refusal_of(
-        where, mark_ + word,
+        where_, mark_ + word,
         "a heterogeneous job is several jobs at once; submit a script for each of its parts"));
   if (word.size() < 2 || word.front() != '-' || word == "--")
-    throw std::invalid_argument(where + "'" + word + "' is no option of sbatch");
+    throw std::invalid_argument(where_ + "'" + word + "' is no option of sbatch");
   Said said{word, {}, false};
   const Directive* directive = nullptr;
   if (word.starts_with("--")) {
@@ -245,21 +135,46 @@ void SlurmOptions::read_one(const Words& words, std::size_t& at, const std::stri
     directive = &lettered(word[1], word);
     said.has_value = word.size() > 2;
     said.value = word.substr(2);
-    if (said.has_value && said.value.front() == '=') said.value.erase(0, 1);
   }
-  if (directive->argument == kNeeded && !said.has_value) {
+  if (directive->argument == Argument::Needed && !said.has_value) {
     if (at >= words.size()) refuse(word, "its value is missing");
     said.value = words[at++];
     said.has_value = true;
     said.text += " " + said.value;
   }
-  if (directive->argument == kNone && said.has_value) refuse(word, "it takes no value");
-  take(*directive, said);
+  if (directive->argument == Argument::None && said.has_value) refuse(word, "it takes no value");
+  asked_.push_back({directive, std::move(said), where_, by});
 }
 
-void SlurmOptions::take(const Directive& directive, const Said& said) {
-  if (directive.fate == Refused) refuse(said.text, directive.what);
-  if (directive.fate == LeftOut || is_left_out(directive.name, said.value)) {
+void SlurmOptions::take_all() {
+  // Each of these says the same in another way.
+  const auto kind_of = [](const Asked& one) {
+    return one.directive->name.starts_with("mem-per-") ? "mem" : one.directive->name;
+  };
+  for (auto one = asked_.begin(); one != asked_.end(); ++one) {
+    const auto says_it_again = [&](const Asked& later) { return kind_of(later) == kind_of(*one); };
+    if (std::any_of(one + 1, asked_.end(), says_it_again)) continue;
+    where_ = one->where;
+    const std::string_view ours = one->directive->option_of_submit();
+    if (one->by == SaidBy::Caller && !ours.empty()) terms_.settled.push_back(ours);
+    const Terms before = terms_;
+    try {
+      take(*one);
+    } catch (const std::invalid_argument&) {
+      const bool holds_elsewhere =
+          std::find(said_beside_.begin(), said_beside_.end(), ours) != said_beside_.end();
+      if (!holds_elsewhere) throw;
+      terms_ = before;
+    }
+  }
+}
+
+void SlurmOptions::take(const Asked& asked) {
+  const auto& [directive_of, said, where, by] = asked;
+  const Directive& directive = *directive_of;
+  if (directive.fate == Fate::Refused) refuse(said.text, directive.what);
+  put_variables(directive.name, said);
+  if (directive.fate == Fate::LeftOut) {
     terms_.left_out.push_back(said.text);
     return;
   }
@@ -267,9 +182,9 @@ void SlurmOptions::take(const Directive& directive, const Said& said) {
   if (const Reader reader = reader_of(directive.name)) {
     words = (this->*reader)(said);
   } else {
-    const std::string_view what = directive.what;
-    const std::string option(what.substr(1, what.find('`', 1) - 1));
-    words = directive.argument == kNone ? Words{option} : Words{option, said.value};
+    const std::string option(directive.option_of_submit());
+    words = directive.argument == Argument::None ? Words{option}
+                                                 : Words{option, value_for(option, said.value)};
   }
   if (!words) refuse(said.text, {});
   // Not taken for an option.
@@ -281,17 +196,20 @@ void SlurmOptions::take(const Directive& directive, const Said& said) {
     ours += one.starts_with(kPatternMark) ? one.substr(1) : one;
   }
   terms_.held.push_back(said.text + (ours.empty() ? "" : " as " + ours));
-  // Of several the last holds, also where it says that there is none.
-  std::erase_if(words_of_, [&](const auto& one) { return one.first == directive.name; });
-  words_of_.emplace_back(directive.name, std::move(*words));
+  terms_.options.insert(terms_.options.end(), words->begin(), words->end());
 }
 
-bool SlurmOptions::is_left_out(std::string_view name, std::string_view value) {
-  if (caller_ == SlurmCaller::Submit) return false;
-  if (name == "open-mode") return terms_.appends = value.starts_with('a');
-  const bool is_for_steps = name == "signal" && value.find("B:") == std::string_view::npos;
-  if (is_for_steps) terms_.signal.clear();
-  return is_for_steps;
+void SlurmOptions::put_variables(std::string_view name, const Said& said) {
+  const auto* const known = std::find_if(kVariables.begin(), kVariables.end(),
+                                         [&](const auto& one) { return one.first == name; });
+  if (known == kVariables.end() || (name == "export" && said.value == "ALL")) return;
+  std::string value = said.has_value ? said.value : "1";
+  if (name == "open-mode") value = value.substr(0, 1);
+  if (name == "get-user-env") value = "1";
+  if (name == "mem-per-gpu") value = std::to_string(parse_size(memory_of(value)).value_or(0) >> 20);
+  terms_.variables.emplace_back(known->second, value);
+  if (name == "export") terms_.variables.emplace_back("SLURM_GET_USER_ENV", "1");
+  if (value == "nomultithread") terms_.variables.emplace_back("SLURM_THREADS_PER_CORE", "1");
 }
 
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
@@ -306,9 +224,9 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"mem-per-gpu", &S::memory_per_gpu},
        {"cpus-per-gpu", &S::cpus_per_gpu},
        {"time", &S::time},
-       {"gpus", &S::gpus<&Terms::gpus>},
-       {"gpus-per-node", &S::gpus<&Terms::gpus_per_node>},
-       {"gpus-per-task", &S::gpus<&Terms::gpus_per_task>},
+       {"gpus", &S::gpus},
+       {"gpus-per-node", &S::gpus},
+       {"gpus-per-task", &S::gpus_per_task},
        {"gres", &S::gres},
        {"output", &S::output},
        {"error", &S::error},
@@ -356,7 +274,6 @@ std::optional<SlurmOptions::Words> SlurmOptions::tasks_per_node(const Said& said
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::memory(const Said& said) {
-  terms_.memory_per_cpu = memory_per_gpu_ = 0;
   if (number_in(said.value) == 0U) return Words{"--mem", "all"};
   if (!parse_size(memory_of(said.value))) return std::nullopt;
   return Words{"--mem", memory_of(said.value)};
@@ -367,6 +284,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_cpu(const Said& said
   if (!bytes) return std::nullopt;
   if (*bytes == 0) return Words{"--mem", "all"};
   terms_.memory_per_cpu = *bytes;
+  terms_.memory_otherwise = true;
   return Words{};
 }
 
@@ -374,6 +292,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_gpu(const Said& said
   const auto bytes = parse_size(memory_of(said.value));
   if (!bytes || *bytes == 0) return std::nullopt;
   memory_per_gpu_ = *bytes;
+  terms_.memory_otherwise = true;
   return Words{};
 }
 
@@ -392,12 +311,15 @@ std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
   return Words{"--time", std::to_string(time->count()) + "s"};
 }
 
-template <std::string Terms::*into>
 std::optional<SlurmOptions::Words> SlurmOptions::gpus(const Said& said) {
   const auto count = gpu_count(said.value);
   if (!count) return std::nullopt;
-  terms_.*into = *count;
   return Words{"--gpus", *count};
+}
+
+std::optional<SlurmOptions::Words> SlurmOptions::gpus_per_task(const Said& said) {
+  gpus_per_task_ = gpu_count(said.value).value_or("");
+  return gpus(said);
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::gres(const Said& said) {
@@ -428,8 +350,10 @@ std::optional<SlurmOptions::Words> SlurmOptions::input(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::open_mode(const Said& said) {
-  if (said.value != "truncate" && said.value != "t") return std::nullopt;
-  return Words{};
+  for (const std::string_view mode : {"truncate", "append"})
+    if (!said.value.empty() && mode.starts_with(said.value))
+      return Words{"--open-mode", std::string(mode)};
+  return std::nullopt;
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::dependency(const Said& said) {
@@ -458,11 +382,12 @@ std::optional<SlurmOptions::Words> SlurmOptions::nice(const Said& said) {
 
 std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
   std::string_view value = said.value;
-  if (!value.starts_with("B:"))
-    refuse(
-        said.text,
-        "without B: it goes to steps of srun and not to the script; write --signal=B:NAME@SECONDS");
-  value.remove_prefix(2);
+  // `R:` is for reservations; both letters may stand there.
+  const std::size_t colon = value.find(':');
+  const std::string_view letters = value.substr(0, colon == std::string_view::npos ? 0 : colon);
+  if (letters.find_first_not_of("BR") != std::string_view::npos) return std::nullopt;
+  terms_.signals_steps = letters.find('B') == std::string_view::npos;
+  if (colon != std::string_view::npos) value.remove_prefix(colon + 1);
   const std::size_t at = std::min(value.find('@'), value.size());
   terms_.signal = value.substr(0, at);
   const auto before = at < value.size() ? number_in(value.substr(at + 1)) : 60;
@@ -477,8 +402,8 @@ std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::export_list(const Said& said) {
-  if (said.value == "NIL" || said.value.empty()) return std::nullopt;
-  return Words{"--export", said.value};
+  if (said.value.empty()) return std::nullopt;
+  return Words{"--export", said.value == "NIL" ? "NONE" : said.value};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::exclusive(const Said& said) {
@@ -494,17 +419,16 @@ std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
 }
 
 Terms SlurmOptions::finish() {
+  take_all();
   Words& options = terms_.options;
-  for (const auto& [name, words] : words_of_)
-    options.insert(options.end(), words.begin(), words.end());
   const auto add = [&](const char* option, const std::string& value) {
     options.emplace_back(option);
     options.push_back(value);
   };
   if (terms_.tasks == 0 && terms_.tasks_per_node != 0) terms_.tasks = terms_.tasks_per_node;
   const std::uint64_t tasks = std::max(1U, terms_.tasks);
-  if (!terms_.gpus_per_task.empty() && tasks > 1) {
-    const std::string& each = terms_.gpus_per_task;
+  if (!gpus_per_task_.empty() && tasks > 1) {
+    const std::string& each = gpus_per_task_;
     const std::size_t colon = each.rfind(':');
     add("--gpus", (colon == std::string::npos ? "" : each.substr(0, colon + 1)) +
                       std::to_string(count_in(each) * tasks));

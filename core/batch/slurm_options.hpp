@@ -12,21 +12,23 @@
 
 namespace hpcbatch::batch {
 
-/// Programs that call sbatch cannot leave an option out: signals for steps, and that files are to be
-/// appended to, are left out there, and refused elsewhere.
-enum class SlurmCaller : std::uint8_t { Submit, Sbatch };
+/// Whose words they are.  What the caller of sbatch says goes over all lines of his script.
+enum class SaidBy : std::uint8_t { Script, Caller };
 
-/// Reads options as sbatch(1) does, one list of words after the other: a later one of the same name
-/// holds.  Throws std::invalid_argument with one sentence, which begins with `where`, for what is
-/// refused.
+/// Reads options as sbatch(1) does, one list of words after the other: of several of a kind the last
+/// holds, and what the others ask for does not matter.
 class SlurmOptions {
  public:
   /// `mark` stands before an option in what is told, such as "#SBATCH ".
-  explicit SlurmOptions(std::string mark, SlurmCaller caller = SlurmCaller::Submit)
-      : mark_(std::move(mark)), caller_(caller) {}
+  /// `said_beside`: options of submit that are said elsewhere and hold over these.
+  explicit SlurmOptions(std::string mark, std::vector<std::string> said_beside = {})
+      : mark_(std::move(mark)), said_beside_(std::move(said_beside)) {}
 
-  void read(const std::vector<std::string>& words, const std::string& where);
-  /// What depends on several of them is known only now.
+  /// Throws std::invalid_argument, which begins with `where`, for what is no option of sbatch.
+  void read(const std::vector<std::string>& words, const std::string& where,
+            SaidBy by = SaidBy::Script);
+  /// What depends on several of them is known only now.  Throws std::invalid_argument, which begins
+  /// with the place of what is refused.
   Terms finish();
 
  private:
@@ -35,14 +37,21 @@ class SlurmOptions {
     std::string value;
     bool has_value{false};
   };
+  struct Asked {
+    const Directive* directive;
+    Said said;
+    std::string where;
+    SaidBy by;
+  };
   using Words = std::vector<std::string>;
   using Reader = std::optional<Words> (SlurmOptions::*)(const Said&);
 
-  void read_one(const Words& words, std::size_t& at, const std::string& where);
+  void read_one(const Words& words, std::size_t& at, SaidBy by);
   const Directive& named(const std::string& name, const std::string& word) const;
   const Directive& lettered(char letter, const std::string& word) const;
-  void take(const Directive& directive, const Said& said);
-  bool is_left_out(std::string_view name, std::string_view value);
+  void take(const Asked& asked);
+  void take_all();
+  void put_variables(std::string_view name, const Said& said);
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;
   static Reader reader_of(std::string_view name);
 
@@ -55,8 +64,8 @@ class SlurmOptions {
   std::optional<Words> memory_per_gpu(const Said& said);
   std::optional<Words> cpus_per_gpu(const Said& said);
   std::optional<Words> time(const Said& said);
-  template <std::string Terms::*into>
   std::optional<Words> gpus(const Said& said);
+  std::optional<Words> gpus_per_task(const Said& said);
   std::optional<Words> gres(const Said& said);
   std::optional<Words> output(const Said& said);
   std::optional<Words> error(const Said& said);
@@ -71,13 +80,17 @@ class SlurmOptions {
   std::optional<Words> disk(const Said& said);
 
   std::string mark_, where_;
-  SlurmCaller caller_;
+  Words said_beside_;
+  std::vector<Asked> asked_;
   Terms terms_;
-  std::vector<std::pair<std::string_view, Words>> words_of_;  ///< of submit, by the option's name
   std::uint32_t cpus_per_task_{0}, cpus_per_gpu_{0};
   std::uint64_t memory_per_gpu_{0};
+  std::string gpus_per_task_;
   bool exclusive_{false};
 };
+
+/// Whether an option of sbatch sets it, and nothing else does.
+bool is_slurm_variable(std::string_view name);
 
 /// Of `afterok:2000000012:2000000013,afterany:2000000014`: options of submit.  Throws
 /// std::invalid_argument, which says what cannot be waited for.

@@ -74,7 +74,7 @@ JobText text_of(const Parsed& parsed, const std::string& directory, const Interr
 
 /// What the command line and the script say together.
 SubmitCommand submit_command(const Parsed& parsed, const JobText& job, const Surroundings& around) {
-  WordsOfSbatch beside{{"-N", job.name}, {}};
+  WordsBeside beside{{"-N", job.name}};
   for (const auto& [name, value] : parsed.options) {
     if (name == "z" || name == "real") continue;
     beside.last.push_back("-" + name);

@@ -1,5 +1,6 @@
 // sbatch: a script, or what --wrap says, becomes a task or an array that is numbered as jobs are.
 #include "batch/directives.hpp"
+#include "cli/client/done_items.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
@@ -124,7 +125,7 @@ Batch batch_of(const Parsed& parsed, const std::string& directory, const Interru
 /// What the command line, the environment and the script say together.
 SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& batch,
                          const Surroundings& around) {
-  WordsOfSbatch beside{{sbatch_word("job-name", batch.name)}, {}};
+  WordsBeside beside{{sbatch_word("job-name", batch.name)}};
   for (const auto& [name, option] : kVariables) {
     const std::string value = variable(call, name);
     if (!value.empty() && !is_of_command(option)) beside.last.push_back(sbatch_word(option, value));
@@ -184,16 +185,7 @@ int wait_for_end(EngineJobs& engine, const Session& session, const std::string& 
   PatientClient patient(engine.client(), session, status);
   while (!flag_at(patient.post("/v1/tasks/wait", question, kAnswer), "done")) {
   }
-  std::uint64_t number = 0;
-  std::from_chars(id.data(), id.data() + id.size(), number);
-  int highest = 0;
-  for (const Job& job :
-       jobs_of(engine.lines_of(number, std::nullopt).value_or(json::array{}), true)) {
-    int code = job.signal != 0 ? 128 + job.signal : job.exit_code;
-    if (code == 0 && job.state != JobState::Completed) code = 1;
-    highest = std::max(highest, code);
-  }
-  return highest;
+  return highest_exit_code(engine.client(), id);
 }
 
 std::string sbatch_word(const std::string& name, const std::string& value) {

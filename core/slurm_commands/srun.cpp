@@ -510,10 +510,22 @@ int signal_named(std::string name) {
   return 0;
 }
 
+/// What --signal of sbatch sends to steps: `USR1@1700000000`, seconds since the epoch, as the run of
+/// the script leaves it (cli/parse/script_run.cpp).
+void read_signal_of_job(RunningStep& running, const Asked& asked) {
+  const std::string said = of_environment(asked.environment(), "SLURM_HPCBATCH_SIGNAL");
+  const std::size_t at = std::min(said.find('@'), said.size());
+  if (at == said.size()) return;
+  running.signal = signal_named(said.substr(0, at));
+  const auto when = whole_number(said.substr(at + 1)).value_or(0);
+  running.signal_after = std::chrono::seconds{
+      static_cast<std::int64_t>(std::max(0.0, static_cast<double>(when) - now_in_seconds()))};
+}
+
 /// `USR1@30` is sent so long before the step's time is over.
 void read_signal(RunningStep& running, const Asked& asked) {
   auto text = asked.parsed().value("signal");
-  if (!text) return;
+  if (!text) return read_signal_of_job(running, asked);
   if (text->starts_with("R:")) text->erase(0, 2);
   const std::size_t at = std::min(text->find('@'), text->size());
   const auto before = at == text->size() ? std::optional(60U) : whole_number(text->substr(at + 1));

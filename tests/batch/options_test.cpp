@@ -55,8 +55,45 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
 TEST(SlurmOptionsTest, TheLastHoldsAlsoWhereItSaysNone) {
   EXPECT_THAT(slurm("-t 10 -c 2 --time=UNLIMITED").options, ElementsAre("--cpus", "2"));
   EXPECT_THAT(slurm("-i in.txt -i none --gres=gpu:1 --gres=none").options, IsEmpty());
+  EXPECT_THAT(slurm("--mem-per-gpu=1G -G 2 --mem-per-cpu=2G --mem=3G").options,
+              ElementsAre("--gpus", "2", "--mem", "3G"));
+  EXPECT_THAT(slurm("-N 4 --time=soon -N 1 -t 1").options, ElementsAre("--time", "60s"))
+      << "what does not hold is not looked at";
   EXPECT_THAT(slurm("-d afterok:2000000001 -d afterany:2000000002").options,
               ElementsAre("--after-any", "2"));
+}
+
+TEST(SlurmOptionsTest, WhatHoldsBesideThemIsNotRefused) {
+  SlurmOptions options("#SBATCH ", {"--mem", "--cpus"});
+  options.read({"--mem=lots", "-c", "none", "-t", "1"}, "job.sh:2: ");
+  const Terms terms = options.finish();
+  EXPECT_THAT(terms.options, ElementsAre("--time", "60s"));
+  EXPECT_FALSE(terms.says_cpus);
+}
+
+TEST(SlurmOptionsTest, WhatItsCallerSettles) {
+  SlurmOptions options("#SBATCH ");
+  options.read({"-c", "2", "--nodes=9"}, "job.sh:2: ");
+  options.read({"-n1", "--mem-per-cpu=1G", "-N1"}, "", SaidBy::Caller);
+  EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--mem"));
+}
+
+TEST(SlurmOptionsTest, SomeAreVariablesOfTheJob) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(
+      slurm("--open-mode=append --hint=nomultithread -G a100:1 --mem-per-gpu=1G -O").variables,
+      (Pairs{{"SLURM_OPEN_MODE", "a"},
+             {"SLURM_HINT", "nomultithread"},
+             {"SLURM_THREADS_PER_CORE", "1"},
+             {"SLURM_GPUS", "a100:1"},
+             {"SLURM_MEM_PER_GPU", "1024"},
+             {"SLURM_OVERCOMMIT", "1"}}));
+  EXPECT_EQ(slurm("--export=ALL,A=b").variables,
+            (Pairs{{"SLURM_EXPORT_ENV", "ALL,A=b"}, {"SLURM_GET_USER_ENV", "1"}}));
+}
+
+TEST(SlurmOptionsTest, NamesAreMeantAsTheyStand) {
+  EXPECT_THAT(slurm("-J a{id} -D {x}").options, ElementsAre("--name", "a{{id}}", "--cwd", "{{x}}"));
 }
 
 TEST(SlurmOptionsTest, AllOfANodeIsAskedForWhereverTheLineStands) {
@@ -101,7 +138,10 @@ TEST(SlurmOptionsTest, ASignalGoesToTheScript) {
   EXPECT_EQ(terms.signal, "USR1");
   EXPECT_EQ(terms.signal_before, 120U);
   EXPECT_EQ(slurm("--signal=B:TERM").signal_before, 60U);
-  for (const char* wrong : {"USR1@60", "B:USR1@soon", "B:", "B:US R", "B:U;x"})
+  EXPECT_FALSE(terms.signals_steps);
+  EXPECT_TRUE(slurm("--signal=USR1@120").signals_steps);
+  EXPECT_TRUE(slurm("--signal=R:10").signals_steps);
+  for (const char* wrong : {"X:USR1@60", "B:USR1@soon", "B:", "B:US R", "B:U;x"})
     EXPECT_NE(refused(slurm, std::string("\"--signal=") + wrong + "\""), "") << wrong;
 }
 
@@ -112,9 +152,9 @@ TEST(SlurmOptionsTest, OthersAreRefusedByName) {
                            "--nonsense",
                            "--gres=gpu:1,disk:2",
                            "-Z",
-                           "--open-mode=append",
+                           "--open-mode=a+",
                            "--begin=now+1hour",
-                           "--signal=USR1@10",
+                           "--signal=X:USR1@10",
                            "--nodelist=n1",
                            "-w n1",
                            "--gres=nvme:100",
@@ -123,18 +163,26 @@ TEST(SlurmOptionsTest, OthersAreRefusedByName) {
                            "--mem=lots",
                            "--cp=1",
                            "--",
-                           "--output=%q.txt",
-                           "--output=%",
+                           "--output=%b.txt",
                            "--hold=yes",
                            "--partition",
                            "-i in.%N"})
     EXPECT_THAT(refused(slurm, line), HasSubstr("job.sh:2: '")) << line;
   EXPECT_EQ(refused(slurm, "word"), "job.sh:2: 'word' is no option of sbatch");
+  EXPECT_THAT(refused(slurm, "-t=1"), HasSubstr("-t=1"));
   EXPECT_THAT(refused(slurm, "hetjob"), HasSubstr("submit a script for each of its parts"));
   EXPECT_EQ(
       refused(slurm, "--begin=16:00"),
       "job.sh:2: '#SBATCH --begin=16:00': tasks start as soon as they can; run submit at that "
       "time, by cron or at, or say --hold");
+}
+
+TEST(WordsTest, SbatchHasAGrammarOfItsOwn) {
+  const auto words = [](const char* line) { return split_words(line, "", WordsOf::Sbatch); };
+  EXPECT_THAT(words("-J 'a b'c \"d\\\"e\" f\\#g\\%j h#i"),
+              ElementsAre("-J", "a bc", "d\"e", "f#g%j", "h"));
+  EXPECT_THAT(words("a\\ b"), ElementsAre("a", "b"));
+  EXPECT_THAT(split_words("h#i \\x", ""), ElementsAre("h#i", "\\x"));
 }
 
 TEST(SlurmFileTest, SignsArePlacesOfOurs) {
@@ -146,6 +194,9 @@ TEST(SlurmFileTest, SignsArePlacesOfOurs) {
   EXPECT_EQ(file("%J %12j"), "{number} {number:10}");
   EXPECT_EQ(file("a\\%j"), "a%j");
   EXPECT_EQ(file("%b"), "?");
+  EXPECT_EQ(file("100%.%q%"), "100%.%q%") << "what is no sign stays";
+  EXPECT_EQ(file("{id}.%x{%j}"), "{{id}}.fit{{{number}}}");
+  EXPECT_EQ(file("\\{%j}"), "{{%j}}");
   EXPECT_EQ(slurm_file("%a", {}), "4294967294") << "as SLURM has it without an array";
 }
 
@@ -158,9 +209,11 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
               ElementsAre("--time", "3600s", "--cpus", "4", "--mem", "4294967296"));
   EXPECT_THAT(pbs("-o out.^array_index^ -j oe -v A=1,B -V -h").options,
               ElementsAre("--stdout", "out.{index}", "--export", "ALL,A=1,B", "--hold"));
+  EXPECT_THAT(pbs("-o {id}.^array_index^ -N {x}").options,
+              ElementsAre("--stdout", "{{id}}.{index}", "--name", "{{x}}"));
   const Terms terms = pbs("-l select=ncpus=8:mpiprocs=4:ngpus=1 -m abe -M me@x -S /bin/tcsh");
   EXPECT_EQ(terms.tasks, 4U);
-  EXPECT_EQ(terms.gpus, "1");
+  EXPECT_THAT(terms.options, testing::Contains("--gpus"));
   EXPECT_EQ(terms.interpreter, "/bin/tcsh");
   EXPECT_THAT(terms.left_out, ElementsAre("-m abe", "-M me@x"));
   EXPECT_THAT(pbs("-W depend=afterok:2000000012.server -W block=true").options,

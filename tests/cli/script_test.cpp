@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 Script script_of(const std::string& text, const std::vector<std::string>& arguments = {}) {
   return read_script(text, "/w/job.sh", arguments);
@@ -84,7 +85,7 @@ TEST(ScriptTest, AScriptIsSlurmsWhereThatIsSaid) {
   EXPECT_TRUE(is_batch_command(read.command));
 }
 
-TEST(ScriptTest, WordsOfSbatchHoldBesideItsLinesAndItsTextStays) {
+TEST(ScriptTest, WordsBesideHoldBesideItsLinesAndItsTextStays) {
   const std::string text =
       "#!/usr/bin/env node\n#SBATCH -J of-line --signal=USR1@60 --time=10 --mem=4G\n"
       "#SBATCH --signal=\"USR1@120\" -p short\n"
@@ -96,21 +97,31 @@ TEST(ScriptTest, WordsOfSbatchHoldBesideItsLinesAndItsTextStays) {
               ElementsAre("--priority=-100", "--name", "of-line", "--mem", "4G", "--partition",
                           "it's \"long\"", "--time", "1200s", "--env", HasSubstr("HPCBATCH_RUN="),
                           "--env", "HPCBATCH_SCRIPT=" + text));
-  EXPECT_THAT(read.terms.left_out, ElementsAre("--signal=USR1@60", "--signal=USR1@120"));
+  EXPECT_EQ(read.terms.signal_before, 120U) << "the last one holds";
+  EXPECT_TRUE(read.terms.signals_steps);
 }
 
-TEST(ScriptTest, SignalsForStepsAndAppendingAreSbatchsAlone) {
-  const std::string text = "#!/bin/sh\n#SBATCH --signal=B:USR2@60 --open-mode append\n:\n";
-  EXPECT_THAT(refused_script(text), HasSubstr("append"));
-  const Script sbatchs = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm);
-  EXPECT_EQ(sbatchs.terms.signal, "USR2");
-  EXPECT_TRUE(sbatchs.terms.appends);
-  const Script later = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm,
-                                   {{}, {"--open-mode=truncate", "--signal=USR1"}});
-  EXPECT_EQ(later.terms.signal, "") << "the last one holds";
-  EXPECT_FALSE(later.terms.appends);
-  EXPECT_THAT(refused_script("#!/bin/sh\n#SBATCH --signal=USR1@60\n:\n"),
-              HasSubstr("without B: it goes to steps"));
+TEST(ScriptTest, TheCallerOfSbatchHasTheLastWord) {
+  const std::string text =
+      "#!/bin/sh\n#SBATCH -N 7 -c 2\n#HPCBATCH --cpus 8 --mem=4G --time 1h --site a\n:\n";
+  const Script read = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm,
+                                  {{}, {"--nodes=1", "--ntasks=3", "--time=0"}});
+  EXPECT_THAT(read.options,
+              ElementsAre("--cpus", "2", "--cpus", "6", "--mem=4G", "--site", "a", "--env",
+                          HasSubstr("HPCBATCH_RUN="), "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+}
+
+TEST(ScriptTest, ALongOneComesInPieces) {
+  const std::string text = "#!/usr/bin/env python3\n#SBATCH -c 2\n# " + std::string(300 << 10, 'x');
+  const Script read = script_of(text);
+  ASSERT_EQ(read.options.size(), 10U);
+  std::string together;
+  for (const std::size_t at : {5, 7, 9})
+    together += read.options[at].substr(read.options[at].find('=') + 1);
+  EXPECT_EQ(together, text);
+  EXPECT_THAT(read.options[9], StartsWith("HPCBATCH_SCRIPT_3="));
+  EXPECT_THAT(refused_script("#!/bin/sh\n" + std::string(2 << 20, '#')),
+              HasSubstr("may have 1 MB"));
 }
 
 TEST(ScriptTest, WhatItsCommandSetsIsKnown) {
@@ -241,7 +252,7 @@ TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
             "#HPCBATCH with what you need, or hand the script to sbatch");
   for (const char* line :
        {"--time=soon", "--output=%b.txt", "--nonsense", "--dependency=afterok:12",
-        "--open-mode=append", "--begin=now+1hour", "-w n1", "--gres=nvme:100"})
+        "--begin=now+1hour", "-w n1", "--gres=nvme:100"})
     EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))
         << line;
   EXPECT_EQ(refused_script("#SBATCH word\n:"), "/w/job.sh:1: 'word' is no option of sbatch");

@@ -1,19 +1,24 @@
-"""Job scripts as people write them: each by sbatch and by us, and both leave the same."""
+"""Job scripts as people write them: each by sbatch and by us, and both leave the same. What stands behind `#:` are words for sbatch:
+variables, options, `<` for a script on standard input, `@` for its place among them."""
 
 import pathlib
 import re
+import shlex
 import socket
 import subprocess
 
 import pytest
 from engine_at_home import EngineAtHome, wait_until
+from slurm_commands import Commands
 
 FOLDER = pathlib.Path(__file__).parent / "job_scripts"
 NAMES = sorted(script.stem for script in FOLDER.glob("*.sh"))
 OURS = r"2000000\d{3}"
 # What is the same for both, or is there for neither.
-COMPARED = """ARRAY_TASK_COUNT ARRAY_TASK_ID ARRAY_TASK_MAX ARRAY_TASK_MIN ARRAY_TASK_STEP CPUS_PER_TASK GTIDS JOB_NAME
-JOB_NUM_NODES JOB_UID JOB_USER LOCALID MEM_PER_CPU NNODES NODEID NTASKS_PER_NODE PROCID RESTART_COUNT SUBMIT_DIR""".split()
+COMPARED = """ARRAY_TASK_COUNT ARRAY_TASK_ID ARRAY_TASK_MAX ARRAY_TASK_MIN ARRAY_TASK_STEP CPUS_ON_NODE CPUS_PER_GPU CPUS_PER_TASK
+DISTRIBUTION EXPORT_ENV GET_USER_ENV GPUS GPUS_ON_NODE GTIDS HINT JOB_CPUS_PER_NODE JOB_DEPENDENCY JOB_GID JOB_NAME JOB_NUM_NODES
+JOB_UID JOB_USER LOCALID MEM_PER_CPU MEM_PER_GPU MEM_PER_NODE NNODES NODEID NPROCS NTASKS NTASKS_PER_NODE OPEN_MODE OVERCOMMIT
+PRIO_PROCESS PROCID RESTART_COUNT SUBMIT_DIR TASKS_PER_NODE THREADS_PER_CORE""".split()
 VARIABLES = {"A_VARIABLE": "one", "C_VARIABLE": "three"}
 SAY = "env | grep '^SLURM_' | sort > \"$SLURM_SUBMIT_DIR/vars.${SLURM_ARRAY_TASK_ID:-x}\"\n"
 
@@ -32,7 +37,45 @@ def put(folder, name):
     place.mkdir(parents=True)
     (place / f"{name}.sh").write_text(with_variables((FOLDER / f"{name}.sh").read_text()))
     (place / "input.txt").write_text("letters\n")
+    (place / "folder").mkdir()
+    (place / "link").symlink_to("folder")
     return place
+
+
+def words_of(name):
+    """Variables, words of sbatch, and its standard input; nothing where the script has none."""
+    said = re.search("^#: (.*)$", (FOLDER / f"{name}.sh").read_text(), re.MULTILINE)
+    if said is None:
+        return None
+    words = shlex.split(said[1])
+    variables = {}
+    while words and re.match("[A-Z_]+=", words[0]):
+        variable, value = words.pop(0).split("=", 1)
+        variables[variable] = value
+    if words == ["<"]:
+        return variables, [], True
+    return (
+        variables,
+        [f"{name}.sh" if word == "@" else word for word in (words if "@" in words else [*words, "@"])],
+        False,
+    )
+
+
+def sbatch(name, place, env):
+    variables, words, is_piped = words_of(name) or ({}, [f"{name}.sh"], False)
+    text = (place / f"{name}.sh").read_text() if is_piped else None
+    done = subprocess.run(
+        ["sbatch", "--parsable", *words],
+        cwd=place,
+        env=env | variables,
+        input=text,
+        stdin=None if is_piped else subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, (name, done.stderr)
+    return done.stdout.strip()
 
 
 def left_in(place, numbers):
@@ -53,7 +96,7 @@ def left_in(place, numbers):
             text = {one: pairs.get(f"SLURM_{one}") for one in COMPARED}
             # The bed gives each job 500 MB a cpu where it says nothing; we give its cpus' share.
             if "--mem" not in script:
-                del text["MEM_PER_CPU"]
+                del text["MEM_PER_CPU"], text["MEM_PER_NODE"]
         found[name] = text
     return found
 
@@ -66,10 +109,7 @@ def theirs(slurm, tmp_path_factory):
     numbers = {}
     for name in NAMES:
         place = put(folder, name)
-        words = ["sbatch", "--parsable", f"{name}.sh"]
-        done = subprocess.run(words, cwd=place, env=kept | VARIABLES, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (name, done.stderr)
-        numbers[name] = done.stdout.strip()
+        numbers[name] = sbatch(name, place, kept | VARIABLES)
     ended = {}
 
     def look():
@@ -94,11 +134,15 @@ def engine():
 
 @pytest.fixture(scope="module")
 def ours(engine, tmp_path_factory):
-    """The same by hpcbatch submit, all at once."""
+    """The same by hpcbatch submit, all at once; by our sbatch where there are words for it."""
     folder = tmp_path_factory.mktemp("ours")
     tasks = {}
+    commands = Commands(engine)
     for name in NAMES:
         place = put(folder, name)
+        if words_of(name) is not None:
+            tasks[name] = str(int(sbatch(name, place, commands.env)) - 2_000_000_000)
+            continue
         done = engine.verb("submit", f"{name}.sh", cwd=place)
         assert done.code == 0, (name, done.err)
         tasks[name] = done.out.strip()

@@ -27,12 +27,25 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
   return {text, value};
 }
 
+/// The next comma that stands in no quotation marks, which stay a part of the value.
+std::size_t item_end(const std::string& text, std::size_t at) {
+  for (char quote = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quote == 0 && c == ',') break;
+    if (c == quote)
+      quote = 0;
+    else if (quote == 0 && (c == '"' || c == '\''))
+      quote = c;
+  }
+  return at;
+}
+
 /// sbatch(1), --export.
 void read_export(const std::string& text, WorkOptions& work) {
   std::vector<std::string> names;
   bool has_all = false;
   for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::size_t end = item_end(text, at);
     const std::string one = text.substr(at, end - at);
     at = end + 1;
     if (one.empty() || one.front() == '=')

@@ -16,9 +16,6 @@
 namespace hpcbatch {
 namespace {
 
-/// What the system takes as one argument (MAX_ARG_STRLEN of Linux), less what is put before it.
-constexpr std::size_t kLargestText = std::size_t{120} << 10;
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
   const std::size_t end = text.find_last_not_of(" \t\r");
@@ -66,7 +63,7 @@ struct BatchLine {
 
 class Reader {
  public:
-  Reader(const std::string& file, BatchSystem of, const WordsOfSbatch& beside)
+  Reader(const std::string& file, BatchSystem of, const WordsBeside& beside)
       : system(of), file_(file), beside_(beside) {}
   void line(std::string_view text, std::size_t number) {
     where_ = file_ + ":" + std::to_string(number) + ": ";
@@ -76,17 +73,24 @@ class Reader {
     if (in_head_) read_ours(text);
   }
   void end() {
-    const bool is_sbatchs = system == BatchSystem::Slurm;
     if (system == BatchSystem::Slurm || (system == BatchSystem::None && !slurm_.empty())) {
       system = BatchSystem::Slurm;
-      terms = read_slurm(is_sbatchs);
+      terms = read_slurm();
       if (!pbs_.empty()) terms.left_out.emplace_back("the lines #PBS");
     } else if (system == BatchSystem::Pbs || !pbs_.empty()) {
       system = BatchSystem::Pbs;
       terms = read_pbs();
     }
     options = terms.options;
-    options.insert(options.end(), own_.begin(), own_.end());
+    bool is_settled = false;
+    for (const std::string& word : own_) {
+      if (word.starts_with("--")) {
+        const std::string_view flag = std::string_view(word).substr(0, word.find('='));
+        is_settled =
+            std::find(terms.settled.begin(), terms.settled.end(), flag) != terms.settled.end();
+      }
+      if (!is_settled) options.push_back(word);
+    }
   }
   ScriptWords options;
   BatchSystem system;
@@ -98,19 +102,19 @@ class Reader {
       if (!text.starts_with(mark) || text.size() == mark.size()) return std::nullopt;
       const char next = text[mark.size()];
       if (next != ' ' && next != '\t' && !(may_join && next == '-')) return std::nullopt;
-      return batch::split_words(text.substr(mark.size()), where_);
+      return batch::split_words(text.substr(mark.size()), where_,
+                                may_join ? batch::WordsOf::Sbatch : batch::WordsOf::Shell);
     };
     if (const auto words = words_of("#HPCBATCH", false))
       own_.insert(own_.end(), words->begin(), words->end());
     if (auto words = words_of("#SBATCH", true)) slurm_.push_back({std::move(*words), where_});
     if (auto words = words_of("#PBS", false)) pbs_.push_back({std::move(*words), where_});
   }
-  batch::Terms read_slurm(bool is_sbatchs) const {
-    using batch::SlurmCaller;
-    batch::SlurmOptions reader("#SBATCH ", is_sbatchs ? SlurmCaller::Sbatch : SlurmCaller::Submit);
+  batch::Terms read_slurm() const {
+    batch::SlurmOptions reader("#SBATCH ", beside_.submit);
     reader.read(beside_.first, "");
     for (const BatchLine& line : slurm_) reader.read(line.words, line.where);
-    reader.read(beside_.last, "");
+    reader.read(beside_.last, "", batch::SaidBy::Caller);
     return reader.finish();
   }
 
@@ -123,7 +127,7 @@ class Reader {
   }
 
   const std::string& file_;
-  const WordsOfSbatch& beside_;
+  const WordsBeside& beside_;
   std::string where_;
   bool in_head_{true};
   ScriptWords own_;
@@ -162,10 +166,6 @@ bool is_posix_shell(const ScriptWords& interpreter) {
   return kShells.contains(program_of(interpreter));
 }
 
-/// From its own variable, in which nothing is replaced: braces of a script are the script's.
-constexpr const char* kRunText =
-    "hpcbatch_text=$HPCBATCH_SCRIPT; unset HPCBATCH_SCRIPT; eval \"$hpcbatch_text\"";
-
 }  // namespace
 
 namespace {
@@ -176,22 +176,17 @@ std::string listed(const std::vector<std::string>& words) {
   return all;
 }
 
-void refuse_long(const std::string& text, const std::string& file) {
-  if (text.size() > kLargestText)
-    throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
-                                " bytes, more than the system hands to a shell; submit it as a "
-                                "command: hpcbatch submit -- sh " +
-                                file);
+void put_text(Script& script, const std::string& text, const std::string& file) {
+  for (std::string& variable : text_variables(text, file))
+    script.options.insert(script.options.end(), {"--env", std::move(variable)});
 }
 
 /// Started as its batch system starts it.
 void run_as_batch(Script& script, const Reader& reader, const std::string& text,
                   const std::string& file, const ScriptWords& arguments) {
   if (!reader.terms.interpreter.empty()) script.command = {reader.terms.interpreter};
-  if (is_posix_shell(script.command)) refuse_long(text, file);
   script.options.insert(script.options.end(), {"--env", batch_run_variable()});
-  if (text.size() <= kLargestText)
-    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
+  put_text(script, text, file);
   script.terms = reader.terms;
   script.system = reader.system;
   script.command = batch_command({.system = reader.system}, file, script.command, arguments);
@@ -207,11 +202,10 @@ void run_as_batch(Script& script, const Reader& reader, const std::string& text,
 void run_as_it_is(Script& script, const std::string& text, const std::string& file,
                   const ScriptWords& arguments) {
   if (is_posix_shell(script.command)) {
-    refuse_long(text, file);
     // `-` and `--` end a shell's options.
     if (script.command.back() == "-" || script.command.back() == "--") script.command.pop_back();
-    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
-    script.command.insert(script.command.end(), {"-c", kRunText});
+    put_text(script, text, file);
+    script.command.insert(script.command.end(), {"-c", run_text()});
   }
   script.names_slurm = text.find("SLURM_") != std::string::npos;
   if (script.names_slurm) {
@@ -225,7 +219,7 @@ void run_as_it_is(Script& script, const std::string& text, const std::string& fi
 }  // namespace
 
 Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments,
-                   BatchSystem of, const WordsOfSbatch& beside) {
+                   BatchSystem of, const WordsBeside& beside) {
   if (text.find("\r\n") != std::string::npos)
     throw std::invalid_argument(file +
                                 " has lines that end as on Windows (CR LF), which a shell "
@@ -253,7 +247,7 @@ std::vector<std::string> command_of_script(std::vector<std::string> command) {
   constexpr std::ptrdiff_t kWrapper = 4;
   if (command.size() > kWrapper && command[2] == kTaskVariables)
     command.erase(command.begin(), command.begin() + kWrapper);
-  const auto text = std::find(command.begin(), command.end(), kRunText);
+  const auto text = std::find(command.begin(), command.end(), run_text());
   if (text != command.end() && text != command.begin() && *std::prev(text) == "-c")
     command.erase(std::prev(text), std::next(text));
   return command;

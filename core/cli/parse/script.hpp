@@ -31,10 +31,12 @@ struct Script {
   bool names_slurm{false};
 };
 
-/// Options of sbatch or qsub that stand beside a script, as words: those that hold where no line of it says
-/// otherwise, and those that hold whatever its lines say.
-struct WordsOfSbatch {
+/// What stands beside a script: of the options of sbatch or qsub, as words, those that hold where no
+/// line of it says otherwise, and those that hold whatever its lines say; options of submit that hold
+/// so.
+struct WordsBeside {
   std::vector<std::string> first{}, last{};
+  std::vector<std::string> submit{};
 };
 
 /// Lines `#HPCBATCH --cpus 4` hold as they stand, over lines `#SBATCH` and, where there are none of
@@ -46,7 +48,7 @@ struct WordsOfSbatch {
 /// `of`: it is that system's, whether or not it has lines for it, and then `beside` holds, too.
 Script read_script(const std::string& text, const std::string& file,
                    const std::vector<std::string>& arguments, BatchSystem of = BatchSystem::None,
-                   const WordsOfSbatch& beside = {});
+                   const WordsBeside& beside = {});
 
 /// What runs a script, less what read_script has put around it: `/bin/bash job.sh a b`; any other
 /// command as it is.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <stdexcept>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -35,6 +37,7 @@ hpcbatch_slurm() {
   case $hpcbatch_facts in
     *c*) hpcbatch_set SLURM_CPUS_PER_TASK "$((hpcbatch_cpus / ${SLURM_NTASKS:-1}))" ;;
   esac
+  hpcbatch_set SLURM_TASKS_PER_NODE "${SLURM_NTASKS:-$((hpcbatch_cpus / ${SLURM_CPUS_PER_TASK:-1}))}"
   case $hpcbatch_facts in
     *m*) ;;
     *) [ -z "${HPCBATCH_MEM_MB-}" ] || hpcbatch_set SLURM_MEM_PER_NODE "$HPCBATCH_MEM_MB" ;;
@@ -85,15 +88,14 @@ case $hpcbatch_facts in
   p*) hpcbatch_pbs ;;
   *) hpcbatch_slurm ;;
 esac
-hpcbatch_file=$0
-if [ -n "${HPCBATCH_SCRIPT+x}" ]; then
-  hpcbatch_file=$hpcbatch_own/$hpcbatch_script
-  printf %s "$HPCBATCH_SCRIPT" > "$hpcbatch_file" && chmod 700 "$hpcbatch_file" || exit 1
-fi
-unset HPCBATCH_SCRIPT HPCBATCH_MPIPROCS
-if [ -n "$hpcbatch_signal" ]; then
-  (exec < /dev/null > /dev/null 2>&1; sleep "$hpcbatch_after"; kill -s "$hpcbatch_signal" $$) &
-fi
+hpcbatch_file=$hpcbatch_own/$hpcbatch_script
+printf %s "$hpcbatch_text" > "$hpcbatch_file" && chmod 700 "$hpcbatch_file" || exit 1
+unset HPCBATCH_MPIPROCS
+case $hpcbatch_signal,$hpcbatch_facts in
+  ,*) ;;
+  *t*) export SLURM_HPCBATCH_SIGNAL="$hpcbatch_signal@$(($(date +%s) + hpcbatch_after))" ;;
+  *) (exec < /dev/null > /dev/null 2>&1; sleep "$hpcbatch_after"; kill -s "$hpcbatch_signal" $$) & ;;
+esac
 hpcbatch_at=0
 for hpcbatch_word do
   shift; set -- "$@" "$hpcbatch_word"; hpcbatch_at=$((hpcbatch_at + 1))
@@ -102,18 +104,57 @@ done
 exec "$@"
 )sh";
 
+/// The text of the script, from its variables.
+constexpr const char* kTakeText =
+    "hpcbatch_text=$HPCBATCH_SCRIPT; unset HPCBATCH_SCRIPT; hpcbatch_at=2; "
+    "while eval \"[ -n \\\"\\${HPCBATCH_SCRIPT_$hpcbatch_at+x}\\\" ]\"; do "
+    "eval \"hpcbatch_text=\\$hpcbatch_text\\$HPCBATCH_SCRIPT_$hpcbatch_at; "
+    "unset HPCBATCH_SCRIPT_$hpcbatch_at\"; hpcbatch_at=$((hpcbatch_at + 1)); done; ";
+
 /// From a variable, so that the command stays short where it is listed.
-constexpr const char* kRunBatch =
-    "hpcbatch_run=$HPCBATCH_RUN; unset HPCBATCH_RUN; eval \"$hpcbatch_run\"";
+const std::string& run_batch() {
+  static const std::string kRun =
+      std::string(kTakeText) +
+      "hpcbatch_run=$HPCBATCH_RUN; unset HPCBATCH_RUN; eval \"$hpcbatch_run\"";
+  return kRun;
+}
 
 std::string facts_of(const BatchRun& run) {
   std::string facts(1, static_cast<char>(run.system));
   if (run.says_cpus) facts += 'c';
-  if (run.says_memory_per_cpu) facts += 'm';
+  if (run.says_memory_otherwise) facts += 'm';
+  if (run.signals_steps) facts += 't';
   return facts;
 }
 
 }  // namespace
+
+std::vector<std::string> text_variables(const std::string& text, const std::string& file) {
+  // What the system takes as one variable (MAX_ARG_STRLEN of Linux), and as all of them, with room
+  // for others (a quarter of the usual stack).
+  constexpr std::size_t kLargestPiece = std::size_t{120} << 10, kLargest = std::size_t{1} << 20;
+  if (text.size() > kLargest)
+    throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
+                                " bytes, and a script may have 1 MB; let it read its data from a "
+                                "file, or submit it as a command: hpcbatch submit -- " +
+                                file);
+  std::vector<std::string> variables;
+  for (std::size_t begin = 0; variables.empty() || begin < text.size();) {
+    std::size_t end = std::min(text.size(), begin + kLargestPiece);
+    // Within no letter of UTF-8.
+    while (end < text.size() && end > begin + 1 && (text[end] & 0xC0) == 0x80) --end;
+    std::string name = "HPCBATCH_SCRIPT";
+    if (!variables.empty()) name.append("_").append(std::to_string(variables.size() + 1));
+    variables.push_back(std::move(name.append("=").append(text, begin, end - begin)));
+    begin = end;
+  }
+  return variables;
+}
+
+const std::string& run_text() {
+  static const std::string kRun = std::string(kTakeText) + "eval \"$hpcbatch_text\"";
+  return kRun;
+}
 
 std::string batch_run_variable() {
   return std::string("HPCBATCH_RUN=") + kBatchRun;
@@ -122,8 +163,8 @@ std::string batch_run_variable() {
 std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
                                        const std::vector<std::string>& interpreter,
                                        const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{"/bin/sh", "-c", kRunBatch, file,
-                                   "",        "",   "",        std::to_string(interpreter.size())};
+  std::vector<std::string> command{
+      "/bin/sh", "-c", run_batch(), file, "", "", "", std::to_string(interpreter.size())};
   set_run(command, run);
   command.insert(command.end(), interpreter.begin(), interpreter.end());
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -137,7 +178,7 @@ bool is_set_by_run(BatchSystem system, std::string_view name) {
 }
 
 bool is_batch_command(const std::vector<std::string>& command) {
-  return command.size() > kWords && command[kText] == kRunBatch;
+  return command.size() > kWords && command[kText] == run_batch();
 }
 
 void set_run(std::vector<std::string>& command, const BatchRun& run) {

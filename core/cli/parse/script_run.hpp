@@ -13,14 +13,20 @@ enum class BatchSystem : char { None = 'n', Slurm = 's', Pbs = 'p' };
 /// What a script is told beside its variables.
 struct BatchRun {
   BatchSystem system{BatchSystem::None};
-  bool says_cpus{false};            ///< SLURM_CPUS_PER_TASK is there
-  bool says_memory_per_cpu{false};  ///< and then SLURM_MEM_PER_NODE is not
-  std::string signal{};             ///< goes to it so many seconds after its start; empty: none
+  bool says_cpus{false};              ///< SLURM_CPUS_PER_TASK is there
+  bool says_memory_otherwise{false};  ///< than for all of a node: SLURM_MEM_PER_NODE is not there
+  std::string signal{};               ///< goes to it so many seconds after its start; empty: none
   std::string signal_after{};
+  bool signals_steps{false};  ///< it goes to what srun starts
 };
 
-/// Runs `interpreter COPY ARGUMENTS`, with batch_run_variable in its environment.  The script comes in
-/// HPCBATCH_SCRIPT; without that its file is run.
+/// The text of a script as variables NAME=VALUE of a task: nothing is replaced there.  Throws
+/// std::invalid_argument where it is longer than the system hands to a program.
+std::vector<std::string> text_variables(const std::string& text, const std::string& file);
+/// What a shell evaluates to run such a text.
+const std::string& run_text();
+
+/// Runs `interpreter COPY ARGUMENTS`, with batch_run_variable and text_variables in its environment.
 std::string batch_run_variable();
 std::vector<std::string> batch_command(const BatchRun& run, const std::string& file,
                                        const std::vector<std::string>& interpreter,

@@ -1,12 +1,14 @@
 #include "cli/tasks/script_command.hpp"
 
 #include "batch/file_pattern.hpp"
+#include "batch/slurm_options.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "documents/task_keys.hpp"
 #include "model/index_set.hpp"
+#include "model/item.hpp"
 #include "model/quantities.hpp"
 
 #include <algorithm>
@@ -142,17 +144,21 @@ void add_array(Assignments& variables, const ManyOptions& many) {
 Assignments few_variables(const WorkOptions& work, const std::string& directory) {
   return {{"SLURM_SUBMIT_DIR", directory}, {"SLURM_NTASKS", "1"},
           {"SLURM_NPROCS", "1"},           {"SLURM_NNODES", "1"},
-          {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", work.one("name")}};
+          {"SLURM_JOB_NUM_NODES", "1"},    {"SLURM_JOB_NAME", without_doubled(work.one("name"))}};
 }
 
 /// Of sbatch's variables those that are the same for all tasks.
 Assignments slurm_variables(const SubmitCommand& submit, const batch::Terms& terms,
                             const Surroundings& around) {
-  const std::string tasks = std::to_string(std::max(1U, terms.tasks));
-  Assignments all = few_variables(submit.work, around.directory);
-  all.insert(all.end(), {{"SLURM_NTASKS", tasks},
-                         {"SLURM_NPROCS", tasks},
-                         {"SLURM_TASKS_PER_NODE", tasks},
+  Assignments all = terms.variables;
+  if (terms.tasks != 0) {
+    for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"})
+      all.emplace_back(name, std::to_string(terms.tasks));
+  }
+  all.insert(all.end(), {{"SLURM_SUBMIT_DIR", around.directory},
+                         {"SLURM_NNODES", "1"},
+                         {"SLURM_JOB_NUM_NODES", "1"},
+                         {"SLURM_JOB_NAME", without_doubled(submit.work.one("name"))},
                          {"SLURM_SUBMIT_HOST", host_name()},
                          {"SLURM_JOB_USER", user_name()},
                          {"SLURM_JOB_UID", std::to_string(::getuid())},
@@ -163,11 +169,6 @@ Assignments slurm_variables(const SubmitCommand& submit, const batch::Terms& ter
   add_said(all, "SLURM_JOB_PARTITION", tag_value(submit.work, "partition"));
   add_said(all, "SLURM_JOB_QOS", tag_value(submit.work, "qos"));
   add_said(all, "SLURM_JOB_RESERVATION", tag_value(submit.work, "reservation"));
-  add_said(all, "SLURM_GPUS", terms.gpus);
-  add_said(all, "SLURM_GPUS_PER_NODE", terms.gpus_per_node);
-  add_said(all, "SLURM_GPUS_PER_TASK", terms.gpus_per_task);
-  if (terms.tasks_per_node != 0)
-    all.emplace_back("SLURM_NTASKS_PER_NODE", std::to_string(terms.tasks_per_node));
   if (terms.memory_per_cpu != 0)
     all.emplace_back("SLURM_MEM_PER_CPU", std::to_string(terms.memory_per_cpu >> 20));
   add_array(all, submit.many);
@@ -180,7 +181,7 @@ Assignments pbs_variables(const SubmitCommand& submit, const batch::Terms& terms
                   {"PBS_O_HOST", host_name()},
                   {"PBS_O_SYSTEM", "Linux"},
                   {"PBS_ENVIRONMENT", "PBS_BATCH"},
-                  {"PBS_JOBNAME", submit.work.one("name")},
+                  {"PBS_JOBNAME", without_doubled(submit.work.one("name"))},
                   {"PBS_NUM_NODES", "1"},
                   {"HPCBATCH_MPIPROCS", std::to_string(std::max(1U, terms.tasks))}};
   for (const char* name : {"HOME", "PATH", "LOGNAME", "SHELL", "LANG", "MAIL", "TZ"})
@@ -215,7 +216,7 @@ std::string pbs_file(std::string file, const std::string& letter, const SubmitCo
       file.replace(at, sign.size(), number + ".hpcbatch");
   }
   std::error_code error;
-  const auto place = std::filesystem::path(directory) / file;
+  const auto place = std::filesystem::path(directory) / without_doubled(file);
   if (!file.empty() && !file.ends_with('/') && !std::filesystem::is_directory(place, error))
     return file;
   if (!file.empty() && !file.ends_with('/')) file += '/';
@@ -229,7 +230,7 @@ constexpr std::array<const char*, 3> kStreams{"stdin", "stdout", "stderr"};
 void put_files(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
   const bool is_array = submit.many.array || !submit.many.items.sources.empty();
-  const batch::PatternNames names{work.one("name"), user_name(), is_array};
+  const batch::PatternNames names{without_doubled(work.one("name")), user_name(), is_array};
   std::map<std::string, std::string> files;
   for (const char* stream : kStreams) files[stream] = work.one(stream);
   if (submit.as_sbatch && files["stdout"].empty())
@@ -250,21 +251,10 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
   for (auto& [stream, file] : files) {
     if (file.empty()) continue;
     if (is_at_home && file != "none")
-      file = (std::filesystem::path(around.directory) / file).string();
+      file = (std::filesystem::path(as_it_stands(around.directory)) / file).string();
     work.said[stream] = {file};
   }
-  if (is_at_home) work.said["directory"] = {variable_of(around, "HOME")};
-}
-
-/// Nothing is there that could be added to where each job has a file of its own.
-void refuse_append(const WorkOptions& work) {
-  for (const std::string& file : {work.one("stdout"), work.one("stderr")}) {
-    if (!file.empty() && file != "none" && file.find("number") == std::string::npos)
-      throw CommandError(
-          kExitUsage,
-          "--open-mode=append: a task's files begin anew; put %j into --output, or let the script "
-          "write: exec >> FILE");
-  }
+  if (is_at_home) work.said["directory"] = {as_it_stands(variable_of(around, "HOME"))};
 }
 
 /// Before what the user sets, which holds.
@@ -290,6 +280,7 @@ void put_signal(BatchRun& run, const SubmitCommand& submit, const batch::Terms& 
   const auto after = std::max<std::int64_t>(
       0, std::chrono::duration_cast<std::chrono::seconds>(*limit - before).count());
   run.signal = terms.signal;
+  run.signals_steps = terms.signals_steps;
   run.signal_after = std::to_string(after);
 }
 
@@ -297,7 +288,6 @@ void put_signal(BatchRun& run, const SubmitCommand& submit, const batch::Terms& 
 void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
   put_files(submit, script, around);
-  if (script.terms.appends) refuse_append(work);
   work.said["numbered"] = {"true"};
   const Assignments variables = script.system == BatchSystem::Slurm
                                     ? slurm_variables(submit, script.terms, around)
@@ -305,7 +295,7 @@ void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& 
   put_variables(work, variables);
   BatchRun run{.system = script.system,
                .says_cpus = script.terms.says_cpus,
-               .says_memory_per_cpu = script.terms.memory_per_cpu != 0};
+               .says_memory_otherwise = script.terms.memory_otherwise};
   if (!script.terms.signal.empty()) put_signal(run, submit, script.terms);
   set_run(work.command, run);
 }
@@ -335,34 +325,24 @@ std::string_view ours_for(std::string_view variable) {
 /// What SLURM leaves unset where nothing asks for it, or sets within steps of srun alone: a script may
 /// look at them there as well.
 bool is_left_unset(BatchSystem system, std::string_view name) {
-  static constexpr std::array<std::string_view, 34> kSlurm{"SLURM_ARRAY_JOB_ID",
+  static constexpr std::array<std::string_view, 24> kSlurm{"SLURM_ARRAY_JOB_ID",
                                                            "SLURM_ARRAY_TASK_COUNT",
                                                            "SLURM_ARRAY_TASK_ID",
                                                            "SLURM_ARRAY_TASK_MAX",
                                                            "SLURM_ARRAY_TASK_MIN",
                                                            "SLURM_ARRAY_TASK_STEP",
-                                                           "SLURM_CPUS_PER_GPU",
                                                            "SLURM_CPUS_PER_TASK",
-                                                           "SLURM_GPUS",
                                                            "SLURM_GPUS_ON_NODE",
-                                                           "SLURM_GPUS_PER_NODE",
-                                                           "SLURM_GPUS_PER_TASK",
-                                                           "SLURM_HINT",
-                                                           "SLURM_JOB_DEPENDENCY",
                                                            "SLURM_JOB_GPUS",
                                                            "SLURM_JOB_RESERVATION",
-                                                           "SLURM_MEM_PER_CPU",
-                                                           "SLURM_MEM_PER_GPU",
-                                                           "SLURM_NTASKS_PER_CORE",
-                                                           "SLURM_NTASKS_PER_GPU",
-                                                           "SLURM_NTASKS_PER_NODE",
-                                                           "SLURM_OVERCOMMIT",
-                                                           "SLURM_RESTART_COUNT",
-                                                           "SLURM_STEP_GPUS",
-                                                           "SLURM_THREADS_PER_CORE",
-                                                           "SLURM_DISTRIBUTION",
                                                            "SLURM_LABELIO",
+                                                           "SLURM_MEM_PER_CPU",
+                                                           "SLURM_NTASKS",
+                                                           "SLURM_NTASKS_PER_GPU",
+                                                           "SLURM_NPROCS",
+                                                           "SLURM_RESTART_COUNT",
                                                            "SLURM_STEPID",
+                                                           "SLURM_STEP_GPUS",
                                                            "SLURM_STEP_ID",
                                                            "SLURM_STEP_NODELIST",
                                                            "SLURM_STEP_NUM_NODES",
@@ -372,7 +352,8 @@ bool is_left_unset(BatchSystem system, std::string_view name) {
   static constexpr std::array<std::string_view, 4> kPbs{"PBS_ACCOUNT", "PBS_ARRAYID",
                                                         "PBS_ARRAY_ID", "PBS_ARRAY_INDEX"};
   const auto is_it = [&](std::string_view one) { return one == name; };
-  return (system == BatchSystem::Slurm && std::any_of(kSlurm.begin(), kSlurm.end(), is_it)) ||
+  return (system == BatchSystem::Slurm &&
+          (batch::is_slurm_variable(name) || std::any_of(kSlurm.begin(), kSlurm.end(), is_it))) ||
          (system == BatchSystem::Pbs && std::any_of(kPbs.begin(), kPbs.end(), is_it));
 }
 
@@ -416,7 +397,9 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
 }
 
 SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
-                                  const Surroundings& around, const WordsOfSbatch& beside) {
+                                  const Surroundings& around, WordsBeside beside) {
+  for (const std::string& word : asked.words)
+    if (std::string flag = flag_of(word); !flag.empty()) beside.submit.push_back(std::move(flag));
   const std::string file =
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
@@ -448,7 +431,7 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
   WorkOptions& work = submit->work;
   // sbatch(1), --job-name.
   if (!work.says("name") && asked.script != "-")
-    work.said["name"] = {std::filesystem::path(file).filename().string()};
+    work.said["name"] = {as_it_stands(std::filesystem::path(file).filename().string())};
   submit->as_sbatch = asked.as_sbatch;
   submit->as_qsub = asked.as_qsub;
   script.terms.says_cpus =

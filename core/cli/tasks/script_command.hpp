@@ -19,6 +19,6 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
 /// The same of a text; `asked.script` is what its user calls it.  As sbatch it says nothing, and reads
 /// `beside` with the script's lines.
 SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
-                                  const Surroundings& around, const WordsOfSbatch& beside = {});
+                                  const Surroundings& around, WordsBeside beside = {});
 
 }  // namespace hpcbatch

@@ -1,0 +1,154 @@
+#include "batch/directives.hpp"
+
+#include <array>
+
+namespace hpcbatch::batch {
+namespace {
+
+using enum Fate;
+constexpr auto kNone = Argument::None;
+constexpr auto kNeeded = Argument::Needed;
+constexpr auto kOptional = Argument::Optional;
+
+constexpr std::string_view kOneNode = "a task has one node, where that says nothing";
+constexpr std::string_view kOfJob = "it says something of the batch job alone, which is a pilot's";
+constexpr std::string_view kNoChoice =
+    "tasks do not choose nodes; say what they must have with --constraint, or leave it out";
+
+constexpr std::array kDirectives{
+    Directive{"account", 'A', kNeeded, Holds, "`--account`"},
+    Directive{"acctg-freq", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"array", 'a', kNeeded, Holds, "`--array`, with `%limit`, steps, lists and index 0"},
+    Directive{"batch", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"bb", 0, kNeeded, Refused,
+              "there are no burst buffers; copy the files in the script"},
+    Directive{"bbf", 0, kNeeded, Refused,
+              "there are no burst buffers; copy the files in the script"},
+    Directive{"begin", 'b', kNeeded, Holds, "`now` alone; a later time is refused"},
+    Directive{"chdir", 'D', kNeeded, Holds, "`--cwd`"},
+    Directive{"cluster-constraint", 0, kNeeded, Refused, "say --site NAME for one of your sites"},
+    Directive{"clusters", 'M', kNeeded, Refused, "say --site NAME for one of your sites"},
+    Directive{"comment", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"consolidate-segments", 0, kNone, LeftOut, kOneNode},
+    Directive{"constraint", 'C', kNeeded, Holds, "`--constraint`"},
+    Directive{"container", 0, kNeeded, Refused,
+              "that is the folder of an OCI bundle; hpcbatch runs images: --container IMAGE"},
+    Directive{"container-id", 0, kNeeded, Refused, "hpcbatch runs images: --container IMAGE"},
+    Directive{"contiguous", 0, kNone, LeftOut, kOneNode},
+    Directive{"core-spec", 'S', kNeeded, Refused,
+              "leave it out: a pilot has the cores of its shape"},
+    Directive{"cores-per-socket", 0, kNeeded, Refused, kNoChoice},
+    Directive{"cpu-freq", 0, kNeeded, LeftOut, "frequencies are the node's"},
+    Directive{"cpus-per-gpu", 0, kNeeded, Holds, "`--cpus`, for all GPUs"},
+    Directive{"cpus-per-task", 'c', kNeeded, Holds, "`--cpus`, for all of --ntasks"},
+    Directive{"deadline", 0, kNeeded, Refused,
+              "tasks have no deadline; say how long it may run with --time"},
+    Directive{"delay-boot", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"dependency", 'd', kNeeded, Holds,
+              "`afterok`, `afterany` and `aftercorr` of tasks of hpcbatch, as `--after`, "
+              "`--after-any` and `--after-each`; others are refused"},
+    Directive{"distribution", 'm', kNeeded, LeftOut, kOneNode},
+    Directive{"error", 'e', kNeeded, Holds, "`--stderr`, with SLURM's patterns"},
+    Directive{"exclude", 'x', kNeeded, Refused, kNoChoice},
+    Directive{"exclusive", 0, kOptional, Holds, "`--cpus all`: all of a node of its shape"},
+    Directive{"export", 0, kNeeded, Holds, "`--export`"},
+    Directive{"export-file", 0, kNeeded, Refused, "say --env NAME=VALUE for each"},
+    Directive{"extra", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"extra-node-info", 'B', kNeeded, Refused, kNoChoice},
+    Directive{"get-user-env", 0, kOptional, LeftOut, "your environment goes along"},
+    Directive{"gid", 0, kNeeded, Refused, "a task runs as who submits it"},
+    Directive{"gpu-bind", 0, kNeeded, LeftOut, "a task sees all its GPUs, and no others"},
+    Directive{"gpu-freq", 0, kNeeded, LeftOut, "frequencies are the node's"},
+    Directive{"gpus", 'G', kNeeded, Holds, "`--gpus`"},
+    Directive{"gpus-per-node", 0, kNeeded, Holds, "`--gpus`"},
+    Directive{"gpus-per-socket", 0, kNeeded, Refused, "say --gpus with the number of all"},
+    Directive{"gpus-per-task", 0, kNeeded, Holds, "`--gpus`, for all of --ntasks"},
+    Directive{"gres", 0, kNeeded, Holds,
+              "`--gpus` for `gpu`, `gpu:2`, `gpu:a100:2`; others are refused"},
+    Directive{"gres-flags", 0, kNeeded, LeftOut, "a task gets cpus near its GPUs anyhow"},
+    Directive{"help", 'h', kNone, Refused, "that asks for a help text; remove it"},
+    Directive{"hint", 0, kNeeded, LeftOut, "say --threads-per-core for one thread a core"},
+    Directive{"hold", 'H', kNone, Holds, "`--hold`"},
+    Directive{"ignore-pbs", 0, kNone, LeftOut, "beside #SBATCH lines those of PBS do not count"},
+    Directive{"input", 'i', kNeeded, Holds, "`--stdin`, with SLURM's patterns"},
+    Directive{"job-name", 'J', kNeeded, Holds, "`--name`"},
+    Directive{"kill-on-invalid-dep", 0, kNeeded, LeftOut,
+              "what waits for a task that failed never starts, and says so"},
+    Directive{"licenses", 'L', kNeeded, Refused,
+              "say licences as `resources` of a task file, where the site has them"},
+    Directive{"mail-type", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{"mail-user", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{"mcs-label", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"mem", 0, kNeeded, Holds, "`--mem`; 0 is `--mem all`"},
+    Directive{"mem-bind", 0, kNeeded, LeftOut, "say --cpu-bind numa for one node of memory"},
+    Directive{"mem-per-cpu", 0, kNeeded, Holds, "`--mem`, for all cpus"},
+    Directive{"mem-per-gpu", 0, kNeeded, Holds, "`--mem`, for all GPUs"},
+    Directive{"mincpus", 0, kNeeded, Refused, "say --cpus-per-task"},
+    Directive{"network", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"nice", 0, kOptional, Holds, "`--priority`, as much lower"},
+    Directive{"no-kill", 'k', kOptional, LeftOut, kOneNode},
+    Directive{"no-requeue", 0, kNone, LeftOut, "a task whose node dies runs again all the same"},
+    Directive{"nodefile", 'F', kNeeded, Refused, kNoChoice},
+    Directive{"nodelist", 'w', kNeeded, Refused, kNoChoice},
+    Directive{"nodes", 'N', kNeeded, Holds, "1, or a range from 1; more are refused"},
+    Directive{"ntasks", 'n', kNeeded, Holds, "`--cpus`, for all of them on one node"},
+    Directive{"ntasks-per-core", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"ntasks-per-gpu", 0, kNeeded, Refused, "say --ntasks"},
+    Directive{"ntasks-per-node", 0, kNeeded, Holds, "`--cpus`, for all of them"},
+    Directive{"ntasks-per-socket", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"oom-kill-step", 0, kOptional, LeftOut, "a task that runs out of memory ends whole"},
+    Directive{"open-mode", 0, kNeeded, Holds, "`--open-mode`"},
+    Directive{"output", 'o', kNeeded, Holds,
+              "`--stdout`, with SLURM's patterns, and for errors too"},
+    Directive{"overcommit", 'O', kNone, LeftOut, kOneNode},
+    Directive{"oversubscribe", 's', kNone, LeftOut, "a task shares its node, never its cpus"},
+    Directive{"parsable", 0, kNone, LeftOut, "what submit prints is the id alone"},
+    Directive{"partition", 'p', kNeeded, Holds, "`--partition`"},
+    Directive{"power", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"prefer", 0, kNeeded, LeftOut, "it would start without it as well"},
+    Directive{"priority", 0, kNeeded, LeftOut, "say --priority for the order among your tasks"},
+    Directive{"profile", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"propagate", 0, kOptional, LeftOut, "limits are the pilot's"},
+    Directive{"qos", 'q', kNeeded, Holds, "`--qos`"},
+    Directive{"quiet", 'Q', kNone, LeftOut, "submit prints the id alone"},
+    Directive{"reboot", 0, kNone, Refused, "a pilot does not restart its node"},
+    Directive{"requeue", 0, kNone, LeftOut, "what dies with its node runs again anyhow"},
+    Directive{"reservation", 0, kNeeded, Holds, "`--reservation`"},
+    Directive{"resv-ports", 0, kOptional, LeftOut, kOneNode},
+    Directive{"segment", 0, kNeeded, LeftOut, kOneNode},
+    Directive{
+        "signal", 0, kNeeded, Holds,
+        "`NAME@SECONDS` before the end of the time: for what `srun` starts, with `B:` for the "
+        "script"},
+    Directive{"sockets-per-node", 0, kNeeded, Refused, kNoChoice},
+    Directive{"spread-job", 0, kNone, LeftOut, kOneNode},
+    Directive{"stepmgr", 0, kNone, LeftOut, kOfJob},
+    Directive{"switches", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"test-only", 0, kNone, Holds, "`--dry-run`"},
+    Directive{"thread-spec", 0, kNeeded, Refused,
+              "leave it out: a pilot has the cores of its shape"},
+    Directive{"threads-per-core", 0, kNeeded, Holds, "`--threads-per-core`"},
+    Directive{"time", 't', kNeeded, Holds, "`--time`; 0 and `UNLIMITED` are no limit"},
+    Directive{"time-min", 0, kNeeded, LeftOut, "a task may have all of its time"},
+    Directive{"tmp", 0, kNeeded, Holds, "`--disk`"},
+    Directive{"tres-bind", 0, kNeeded, LeftOut, "a task sees all its GPUs, and no others"},
+    Directive{"tres-per-task", 0, kNeeded, Refused, "say --cpus-per-task and --gpus-per-task"},
+    Directive{"uid", 0, kNeeded, Refused, "a task runs as who submits it"},
+    Directive{"usage", 0, kNone, Refused, "that asks for a help text; remove it"},
+    Directive{"use-min-nodes", 0, kNone, LeftOut, kOneNode},
+    Directive{"verbose", 'v', kNone, LeftOut, "submit says what holds"},
+    Directive{"version", 'V', kNone, Refused, "that asks for a version; remove it"},
+    Directive{"wait", 'W', kNone, Holds, "`--wait`"},
+    Directive{"wait-all-nodes", 0, kNeeded, LeftOut, kOneNode},
+    Directive{"wckey", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"wrap", 0, kNeeded, Refused, "that belongs to a command line without a script"},
+    Directive{"x11", 0, kOptional, Refused, "there are no windows; leave it out"},
+};
+
+}  // namespace
+
+std::span<const Directive> slurm_directives() {
+  return kDirectives;
+}
+
+}  // namespace hpcbatch::batch

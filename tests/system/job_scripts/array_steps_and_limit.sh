@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --array=1-10:3%2 -o out.%2a
+echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_STEP $SLURM_ARRAY_TASK_MAX

@@ -1,0 +1,4 @@
+#!/bin/bash
+#: -c 2
+#SBATCH -c 1 -o out.txt
+echo $SLURM_CPUS_PER_TASK $SLURM_CPUS_ON_NODE $SLURM_JOB_CPUS_PER_NODE

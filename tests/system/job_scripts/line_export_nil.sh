@@ -1,0 +1,4 @@
+#!/bin/bash
+#: --export=NIL
+#SBATCH -o out.txt
+echo ${A_VARIABLE-unset} $SLURM_EXPORT_ENV

@@ -1,0 +1,4 @@
+#!/bin/bash
+#: --open-mode=append
+#SBATCH -o input.txt
+echo added

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o out.txt
+echo no newline

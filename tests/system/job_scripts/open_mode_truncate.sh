@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o input.txt --open-mode=truncate
+echo alone

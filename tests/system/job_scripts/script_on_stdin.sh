@@ -1,0 +1,4 @@
+#!/bin/bash
+#: <
+#SBATCH -J piped -o out.txt
+echo "$# $(basename $0)"

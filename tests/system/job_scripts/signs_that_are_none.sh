@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -o out.%q.100%.txt
+echo here

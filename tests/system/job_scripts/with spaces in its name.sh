@@ -1,0 +1,3 @@
+#!/bin/bash
+#: -o out.txt
+echo "$SLURM_JOB_NAME"

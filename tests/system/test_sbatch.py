@@ -1,0 +1,152 @@
+"""What becomes of a job script: who has the last word, signals, files that are added to, scripts of any size, and how it ends."""
+
+import pytest
+from slurm_commands import Commands
+
+
+@pytest.fixture
+def commands(home):
+    return Commands(home)
+
+
+def script(commands, text, name="job.sh"):
+    path = commands.home.directory / name
+    path.write_text(text)
+    return path
+
+
+def test_the_command_line_has_the_last_word(commands):
+    place = commands.home.directory
+    script(
+        commands,
+        "#!/bin/sh\n#SBATCH -N 9 -t soon -o of-script --begin=whenever\n#HPCBATCH --cpus 999 --name ours --stdout of-ours\n"
+        "echo $SLURM_JOB_NAME $SLURM_JOB_CPUS_PER_NODE\n",
+    )
+    job = commands.submit(
+        "-N1", "-t", "1", "-n1", "-J", "line", "--begin=now", "job.sh", SBATCH_OUTPUT="of-env", SBATCH_JOB_NAME="env"
+    )
+    commands.wait(job)
+    assert (place / "of-env").read_text() == "line 1\n"
+    assert not (place / "of-script").exists() and not (place / "of-ours").exists()
+    home = commands.home
+    script(commands, "#!/bin/sh\n#SBATCH --mem=lots -o of-script\n#SBATCH -t soon\n:\n")
+    refused = home.verb("submit", "job.sh")
+    assert refused.code == 2 and "job.sh:2: '#SBATCH --mem=lots'" in refused.err, refused
+    home.ok("submit", "--wait", "--mem", "100M", "--time", "1m", "job.sh")
+    assert (place / "of-script").exists()
+
+
+def test_files_that_are_added_to(commands):
+    place, home = commands.home.directory, commands.home
+    (place / "log").write_text("before\n")
+    for words in (["--open-mode", "append"], [], ["--open-mode=truncate"]):
+        home.ok("submit", "--wait", "--stdout", "log", *words, "--", "echo", "now")
+        if words == ["--open-mode", "append"]:
+            assert (place / "log").read_text() == "before\nnow\n"
+        else:
+            assert (place / "log").read_text() == "now\n"
+    home.ok(
+        "submit",
+        "--wait",
+        "--open-mode",
+        "append",
+        "--array",
+        "1-20",
+        "--stdout",
+        "log",
+        "--stderr",
+        "log",
+        "--",
+        "echo",
+        "one",
+    )
+    assert (place / "log").read_text() == "now\n" + "one\n" * 20
+    (place / "tasks.yaml").write_text("- command: [echo, file]\n  stdout: log\n  open_mode: append\n")
+    home.ok("submit", "--wait", "--file", "tasks.yaml")
+    assert (place / "log").read_text().endswith("one\nfile\n")
+    # Again after a failure, and by Slurm's own request.
+    home.verb(
+        "submit",
+        "--wait",
+        "--open-mode",
+        "append",
+        "--retries",
+        "2",
+        "--stdout",
+        "tries",
+        "--",
+        "sh",
+        "-c",
+        "echo try; exit 1",
+    )
+    assert (place / "tries").read_text() == "try\n" * 3
+
+
+def test_a_signal_for_steps_goes_to_them_alone(commands):
+    place = commands.home.directory
+    script(
+        commands,
+        "#!/bin/bash\n#SBATCH --signal=USR2@58 -t 1 -n 2 -o out\n"
+        "trap 'echo never' USR2\n"
+        "srun bash -c 'trap \"echo step; exit 3\" USR2; while :; do sleep 0.1; done'\n"
+        "echo code $?\n",
+    )
+    assert commands.call("sbatch", "--wait", "job.sh").code == 0
+    assert (place / "out").read_text() == "step\nstep\ncode 3\n"
+
+
+@pytest.mark.parametrize("first", ["#!/bin/bash", "#!/usr/bin/env python3"])
+def test_a_script_of_any_size_runs_from_its_copy(commands, first):
+    place = commands.home.directory
+    lines = "".join(f"# line {number} ä\n" for number in range(60_000))
+    text = f"{first}\n#SBATCH -o out\n{lines}" + ("echo end" if "bash" in first else "print('end')")
+    assert len(text) > 880_000
+    script(commands, text)
+    job = commands.submit("job.sh")
+    script(commands, "#!/bin/sh\nexit 1\n")
+    commands.wait(job)
+    assert (place / "out").read_text() == "end\n" and commands.state(job) == "COMPLETED"
+    script(commands, text.replace("#SBATCH", "#"))
+    assert commands.home.ok("submit", "--wait", "job.sh")
+    script(commands, text + "#" * 2_000_000)
+    refused = commands.call("sbatch", "job.sh")
+    assert refused.code == 1 and "a script may have 1 MB" in refused.err, refused
+
+
+def test_a_folder_that_is_not_there_is_a_failure(commands):
+    job = commands.submit("-D", "/nonexistent/folder", "--wrap", "echo never")
+    commands.wait(job)
+    fields = commands.ok("sacct", "-X", "-n", "-P", "-o", "State,ExitCode", "-j", job).strip()
+    assert fields == "FAILED|1:0"
+    assert "ExitCode=1:0" in commands.ok("scontrol", "show", "job", job)
+    assert "/nonexistent/folder" in commands.home.ok("explain", str(int(job) - 2_000_000_000))
+
+
+def test_waiting_ends_with_the_scripts_own_code(commands):
+    home = commands.home
+    for lines, code in (("#SBATCH -c 1\nexit 7", 7), ("exit 6", 6), ("kill -9 $$", 137), ("#PBS -N x\nexit 5", 5)):
+        script(commands, f"#!/bin/sh\n{lines}\n")
+        assert home.verb("submit", "--wait", "job.sh").code == code, lines
+    script(commands, "#!/bin/sh\n#SBATCH -a 1-5 -o none\nexit $SLURM_ARRAY_TASK_ID\n")
+    assert home.verb("submit", "--wait", "job.sh").code == 5
+    assert commands.call("sbatch", "--wait", "job.sh").code == 5
+    assert home.verb("submit", "--wait", "--", "sh", "-c", "exit 7").code == 1
+
+
+def test_what_the_engine_refuses_of_a_file_is_named_by_its_line(commands):
+    home, place = commands.home, commands.home.directory
+    (place / "t.yaml").write_text(
+        "tasks:\n- command: [a]\n- command: [b]\n  after: [last]\n  name: second\n"
+        "  stdin: 'x{index}'\n- command: [c]\n  name: last\n  memory: 1\n"
+    )
+    refused = home.verb("submit", "--file", "t.yaml")
+    assert refused.code == 2 and "t.yaml:9: task " in refused.err and ".memory" in refused.err, refused
+    (place / "t.jsonl").write_text('{"command": ["a"]}\n\n{"command": ["b"], "memory": 1}\n')
+    refused = home.verb("submit", "--file", "t.jsonl")
+    assert refused.code == 2 and "t.jsonl:3: task 2.memory" in refused.err, refused
+
+
+def test_one_of_takes_all_ways_in_one_word(home):
+    home.ok("submit", "--wait", "--one-of", "gpus=1; cpus=1", "--", "true")
+    refused = home.verb("submit", "--one-of", "cpus=1", "--", "true")
+    assert refused.code == 2 and "leaves no choice" in refused.err
