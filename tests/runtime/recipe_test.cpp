@@ -62,7 +62,7 @@ TEST(Recipe, FillsEveryPathOfATaskOfAnArray) {
   EXPECT_EQ(start.directory(), "/run.3");
   EXPECT_EQ(start.standard_input(), "/in.3");
   EXPECT_EQ(start.standard_output(), "/out.3.3.7.3");
-  EXPECT_EQ(start.standard_error(), "/{x}{3}");
+  EXPECT_EQ(start.standard_error(), "/{x}{}") << "a doubled brace is one";
   EXPECT_EQ(start.inputs(0), "/i.3");
   EXPECT_EQ(start.links(0).target(), "/i.3");
   EXPECT_EQ(start.outputs(0).destination(), "/o.7.3");
