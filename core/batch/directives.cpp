@@ -39,37 +39,49 @@ std::string directives_as_markdown(std::span<const Directive> directives, std::s
   return text;
 }
 
+namespace {
+
+struct Letter {
+  char letter;
+  bool is_escaped;  ///< meant as it stands
+};
+
+std::vector<Letter> letters_of(std::string_view text, WordsOf of) {
+  std::vector<Letter> letters;
+  bool is_escaped = false;
+  for (const char c : text) {
+    if (of == WordsOf::Sbatch && !is_escaped && c == '\\') {
+      is_escaped = true;
+      continue;
+    }
+    letters.push_back({c, is_escaped && c != ' ' && c != '\t'});
+    is_escaped = false;
+  }
+  return letters;
+}
+
+}  // namespace
+
 std::vector<std::string> split_words(std::string_view text, const std::string& where, WordsOf of) {
-  const bool is_sbatchs = of == WordsOf::Sbatch;
   std::vector<std::string> words;
   std::string word;
   bool in_word = false;
   char quote = 0;
-  bool is_escaped = false;
-  for (const char c : text) {
-    if (is_sbatchs && !is_escaped && c == '\\') {
-      is_escaped = in_word = true;
-      continue;
-    }
-    if (std::exchange(is_escaped, false) && (quote != 0 || (c != ' ' && c != '\t'))) {
-      word += c;
-    } else if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      in_word = true;
-    } else if (c == ' ' || c == '\t' || c == '\r') {
+  for (const auto& [c, is_escaped] : letters_of(text, of)) {
+    const bool is_sign = !is_escaped && quote == 0;
+    if (is_sign && (c == ' ' || c == '\t' || c == '\r')) {
       if (in_word) words.push_back(std::exchange(word, {}));
       in_word = false;
-    } else if (c == '#' && (is_sbatchs || !in_word)) {
-      break;
-    } else {
-      word += c;
-      in_word = true;
+      continue;
     }
+    if (is_sign && c == '#' && (of == WordsOf::Sbatch || !in_word)) break;
+    in_word = true;
+    if (is_sign && (c == '"' || c == '\''))
+      quote = c;
+    else if (!is_escaped && quote != 0 && c == quote)
+      quote = 0;
+    else
+      word += c;
   }
   if (quote != 0) throw std::invalid_argument(where + "a quotation mark is not closed");
   if (in_word) words.push_back(word);

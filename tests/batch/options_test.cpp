@@ -223,7 +223,7 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
 TEST(PbsOptionsTest, OthersAreRefusedByName) {
   for (const char* line :
        {"-l select=2:ncpus=1", "-l select=1:ncpus=1+1:ncpus=2", "-l nodes=2:ppn=1", "-l nodes=n1",
-        "-l software=x", "-l walltime=soon", "-a 1200", "-I", "-o host:/x", "-o dir/", "-Q",
+        "-l software=x", "-l walltime=soon", "-a 1200", "-I", "-o host:/x", "-Q",
         "-W stagein=a@b:c", "-W nonsense=1", "-W depend=afterok:12.server", "-l", "-P lab",
         "-l mem=lots", "-l ncpus=0", "-j xx"})
     EXPECT_THAT(refused(pbs, line), HasSubstr("job.sh:2: '#PBS ")) << line;
