@@ -179,7 +179,9 @@ TEST_F(SubmitTest, AJobOfPbsBeginsAtHomeAndItsFilesLieWhereItWasSubmitted) {
   CliOptions own;
   own.environment["HOME"] = "/home/me";
   const std::string script =
-      file("job.sh", "#!/bin/bash\n#PBS -N fit -o out.txt -j oe\ncd $PBS_O_WORKDIR/$PBS_JOBID\n");
+      file("job.sh",
+           "#!/bin/bash\n#PBS -N fit -o out.txt -j oe\ncd $PBS_O_WORKDIR/$PBS_JOBID\n"
+           "if [ -n \"$SLURM_JOB_ID\" ]; then echo $SLURM_JOB_ID; fi\n");
   const CliResult taken = cli({"submit", script}, own);
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const json::array sent = tasks();

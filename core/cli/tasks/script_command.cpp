@@ -364,8 +364,11 @@ bool is_known_variable(const std::string& name, const Script& script, const Subm
   if (std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.first == name; }) ||
       around.environment.contains(name))
     return true;
-  if (script.system != BatchSystem::None)
-    return is_left_unset(script.system, name) || is_set_by_run(script.system, name);
+  if (script.system != BatchSystem::None) {
+    // Of scripts for several systems each leaves those of the others unset.
+    const bool is_own = name.starts_with(script.system == BatchSystem::Slurm ? "SLURM" : "PBS");
+    return !is_own || is_left_unset(script.system, name) || is_set_by_run(script.system, name);
+  }
   if (!script.names_slurm) return false;
   if (name == kOfEachTask.back()) return is_many(submit.many);
   return std::find(kOfEachTask.begin(), kOfEachTask.end(), name) != kOfEachTask.end();
