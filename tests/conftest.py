@@ -15,6 +15,7 @@ import outcomes  # noqa: E402
 
 # Modules whose tests share a bed that is dear to start: one worker has them all.
 ONE_BED = {
+    "galaxy/test_cli.py",
     "galaxy/test_containers.py",
     "galaxy/test_far.py",
     "galaxy/test_jobs.py",
