@@ -11,7 +11,6 @@ PBS = {"job_-l": "select=1:ncpus=1:mem=500mb"}
 ENVIRONMENTS = {
     "slurm": SLURM,
     "little_memory": SLURM | {"job_--mem": 100},
-    "little_time": SLURM | {"job_time": "00:00:03"},
     "pbs": CLI | {"job_plugin": "OpenPBS"} | PBS,
     "torque": CLI | {"job_plugin": "Torque"} | PBS,
 }
@@ -36,10 +35,6 @@ def run(server, environment, tool, **inputs):
     return job
 
 
-def why(server, job):
-    return server.outputs(job)["out1"]["misc_info"]
-
-
 def test_what_ends_well_and_what_fails(server):
     good = {name: run(server, name, "hb_tiny", n=5) for name in ("slurm", "pbs", "torque")}
     bad = {name: run(server, name, "hb_fail", code=3) for name in ("slurm", "pbs")}
@@ -55,12 +50,9 @@ def test_what_ends_well_and_what_fails(server):
         assert found == ("error", 3, "what went wrong\n"), failed
 
 
-def test_limits_are_told_as_of_slurm(server, tmp_path):
+def test_a_job_that_ran_out_of_memory_fails(server):
     greedy = run(server, "little_memory", "hb_greedy", megabytes=400, seconds=60)
-    late = run(server, "little_time", "hb_wait", gate=str(tmp_path / "never"))
-    assert server.ended(greedy, 240)["state"] == server.ended(late, 240)["state"] == "error"
-    assert why(server, greedy) == "Tool failed due to insufficient memory. Try with more memory."
-    assert why(server, late) == "This job was terminated because it ran longer than the maximum allowed job run time."
+    assert server.ended(greedy, 240)["state"] == "error"
 
 
 @pytest.mark.parametrize("environment", ["slurm", "pbs"])
