@@ -116,7 +116,7 @@ TEST(ScriptTest, ALongOneComesInPieces) {
   const Script read = script_of(text);
   ASSERT_EQ(read.options.size(), 10U);
   std::string together;
-  for (const std::size_t at : {5, 7, 9})
+  for (const std::size_t at : {5U, 7U, 9U})
     together += read.options[at].substr(read.options[at].find('=') + 1);
   EXPECT_EQ(together, text);
   EXPECT_THAT(read.options[9], StartsWith("HPCBATCH_SCRIPT_3="));
