@@ -2,9 +2,9 @@
 // it says of keys.
 #include "remote_cases.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <poll.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstring>
