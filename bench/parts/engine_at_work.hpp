@@ -15,7 +15,8 @@ namespace hpcbatch {
 class EngineAtWork {
  public:
   explicit EngineAtWork(std::int64_t cpus)
-      : engine_({site(cpus)}, Snapshot{.next_array = 1}, no_live_arrays(), 1, now_) {
+      : engine_(
+            {site(cpus)}, Snapshot{.next_array = 1}, [] { return nullptr; }, 1, now_) {
     // The first task makes the engine ask for the pilot.
     submit(1, std::chrono::hours(1));
     for (const Action& action : actions_) {

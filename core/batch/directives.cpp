@@ -2,43 +2,11 @@
 
 #include "model/item.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
 
 namespace hpcbatch::batch {
-namespace {
-
-std::string spelled(const Directive& directive, std::string_view mark) {
-  std::string all = "`";
-  all += mark == "#SBATCH" ? "--" : "-";
-  all += directive.name;
-  if (directive.letter != 0) (all += "`, `-") += directive.letter;
-  return all + "`";
-}
-
-void add_table(std::string& text, std::span<const Directive> directives, std::string_view mark,
-               Fate fate, std::string_view title) {
-  ((text += "\n### ") += mark) += title;
-  text += "\n\n| option | |\n|---|---|\n";
-  for (const Directive& one : directives) {
-    if (one.fate != fate) continue;
-    (((text += "| ") += spelled(one, mark)) += " | ") += one.what;
-    text += " |\n";
-  }
-}
-
-}  // namespace
-
-std::string directives_as_markdown(std::span<const Directive> directives, std::string_view mark) {
-  std::string text;
-  add_table(text, directives, mark, Fate::Holds, ": what holds");
-  add_table(text, directives, mark, Fate::LeftOut, ": what is left out, with a word");
-  add_table(text, directives, mark, Fate::Refused, ": what is refused");
-  return text;
-}
-
 namespace {
 
 struct Letter {

@@ -35,9 +35,6 @@ struct Directive {
 std::span<const Directive> slurm_directives();
 std::span<const Directive> pbs_directives();
 
-/// Both as they stand in docs/batch-scripts.md.
-std::string directives_as_markdown(std::span<const Directive> directives, std::string_view mark);
-
 /// What options of a batch system come to.
 struct Terms {
   /// Options of `submit`, as words of its command line.  A file begins with kPatternMark.

@@ -316,15 +316,8 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 Result<void> copy_by_hand(int from, int to) {
-  std::vector<char> buffer(kPiece);
-  while (true) {
-    const ssize_t got = ::read(from, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error("reading");
-    if (got == 0) return {};
-    auto written = write_content(to, {buffer.data(), static_cast<std::size_t>(got)});
-    if (!written) return written;
-  }
+  errno = copy_all(from, to);
+  return errno == 0 ? Result<void>{} : errno_error("copying");
 }
 
 /// The bytes from `at` to `end`, in both files at the same place.

@@ -2,6 +2,7 @@
 
 #include "plugin_host/guarded.hpp"
 #include "posix/files.hpp"
+#include "posix/programs.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,6 @@
 #include <vector>
 
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -84,11 +84,6 @@ Lesson lesson_of(std::string_view bytes) {
   return lesson;
 }
 
-}  // namespace hpcbatch::estimate
-
-extern char** environ;
-
-namespace hpcbatch::estimate {
 namespace {
 
 constexpr int kLowestPriority = 19;
@@ -100,14 +95,9 @@ Error failed(std::string_view tried, int error) {
 
 std::string read_whole(int descriptor) {
   std::string text;
-  std::array<char, 1U << 16U> part;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  for (;;) {
-    const ssize_t count = ::read(descriptor, part.data(), part.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::runtime_error(std::string("cannot read: ") + std::strerror(errno));
-    if (count == 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(count));
-  }
+  if (const int error = read_all(descriptor, text))
+    throw std::runtime_error(std::string("cannot read: ") + std::strerror(error));
+  return text;
 }
 
 std::string read_from_start(int descriptor) {
@@ -123,18 +113,14 @@ struct Streams {
 };
 
 Result<pid_t> spawn(const TrainingProcess& process, const Streams& streams) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, streams.in.get(), 0);
-  ::posix_spawn_file_actions_adddup2(&actions, streams.out.get(), 1);
-  ::posix_spawn_file_actions_adddup2(&actions, streams.error.get(), 2);
-  std::string name = "hpcbatch-estimate", verb = "train", estimator = process.estimator;
-  std::string parent = std::to_string(::getpid());
-  std::array<char*, 5> words{name.data(), verb.data(), estimator.data(), parent.data(), nullptr};
   pid_t child = 0;
   const int error =
-      ::posix_spawn(&child, process.program.c_str(), &actions, nullptr, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
+      spawn_program({"hpcbatch-estimate", "train", process.estimator, std::to_string(::getpid())},
+                    {.program = process.program,
+                     .input = streams.in.get(),
+                     .output = streams.out.get(),
+                     .error = streams.error.get()},
+                    child);
   if (error != 0) return failed("start " + process.program + " to train a model", error);
   return child;
 }
@@ -155,9 +141,7 @@ std::optional<int> wait_for(pid_t child, std::chrono::milliseconds longest) {
     break;
   }
   if (!has_ended) ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_end(child);
   return has_ended ? std::optional(status) : std::nullopt;
 }
 

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace hpcbatch {
@@ -22,13 +21,6 @@ struct CpuBinding {
   std::uint32_t threads_per_core{0};  ///< of those it has at most so many are used; 0: all
   friend bool operator==(const CpuBinding&, const CpuBinding&) = default;
 };
-
-constexpr std::optional<CpuBind> parse_cpu_bind(std::string_view word) {
-  for (std::size_t i = 0; i < kCpuBindWords.size(); ++i) {
-    if (kCpuBindWords[i] == word) return static_cast<CpuBind>(i);
-  }
-  return std::nullopt;
-}
 
 /// As it is kept and sent; what a newer program says is as if nothing were said.
 constexpr CpuBind cpu_bind_of(std::uint32_t number) {

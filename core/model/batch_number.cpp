@@ -36,13 +36,6 @@ std::optional<ArrayId> id_of_batch_number(std::uint64_t number) {
   return ArrayId{number - kBatchNumbers};
 }
 
-std::optional<std::uint64_t> batch_position(std::uint64_t number, ArrayId array,
-                                            std::uint64_t tasks) {
-  const auto id = id_of_batch_number(number);
-  if (!id || id->value < array.value || id->value - array.value >= tasks) return std::nullopt;
-  return id->value - array.value;
-}
-
 std::uint64_t ids_taken(bool is_numbered, const IndexSet& indices) {
   return is_numbered && !indices.empty() ? indices.size() : 1;
 }

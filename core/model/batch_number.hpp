@@ -25,10 +25,6 @@ std::optional<std::uint32_t> batch_number(ArrayId array, std::uint64_t position 
 /// is a batch system's own.
 std::optional<ArrayId> id_of_batch_number(std::uint64_t number);
 
-/// Which task of a numbered array with so many tasks has that number, from 0; none: no one has.
-std::optional<std::uint64_t> batch_position(std::uint64_t number, ArrayId array,
-                                            std::uint64_t tasks);
-
 /// How many ids an array takes.
 std::uint64_t ids_taken(bool is_numbered, const IndexSet& indices);
 

@@ -30,9 +30,6 @@ struct LiveArray {
 /// The live arrays one by one in the order of their ids, each until the next call; null after the
 /// last.  There may be millions: nobody holds all of them in this form.
 using LiveArrays = std::function<const LiveArray*()>;
-inline LiveArrays no_live_arrays() {
-  return [] { return nullptr; };
-}
 
 struct StoredLease {
   AttemptId attempt;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,6 +38,34 @@ int write_all(int descriptor, std::string_view text) {
     }
   }
   return 0;
+}
+
+namespace {
+
+/// `take` returns errno.
+template <class Take>
+int take_all(int descriptor, const Take& take) {
+  std::vector<char> room(std::size_t{1} << 18);
+  for (;;) {
+    const ssize_t got = ::read(descriptor, room.data(), room.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : 0;
+    if (const int error = take(std::string_view(room.data(), static_cast<std::size_t>(got))))
+      return error;
+  }
+}
+
+}  // namespace
+
+int read_all(int descriptor, std::string& text) {
+  return take_all(descriptor, [&](std::string_view piece) {
+    text += piece;
+    return 0;
+  });
+}
+
+int copy_all(int from, int to) {
+  return take_all(from, [&](std::string_view piece) { return write_all(to, piece); });
 }
 
 namespace {

@@ -51,6 +51,11 @@ std::optional<std::uint64_t> file_size_limit(pid_t process = 0);
 /// success.
 int write_all(int descriptor, std::string_view text);
 
+// The same the other way, to the end of what is there.  Returns errno, 0 for success.
+
+int read_all(int descriptor, std::string& text);
+int copy_all(int from, int to);
+
 // A file that whoever reads it sees as it was or as it is to be, and never half.
 
 struct Replacement {

@@ -58,26 +58,44 @@ int spawn_program(const std::vector<std::string>& argv, const SpawnOptions& opti
   if (options.output >= 0)
     ::posix_spawn_file_actions_adddup2(&files, options.output, STDOUT_FILENO);
   if (options.error >= 0) ::posix_spawn_file_actions_adddup2(&files, options.error, STDERR_FILENO);
+  if (options.handed_over >= 0)
+    ::posix_spawn_file_actions_adddup2(&files, options.handed_over, kHandedOver);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  sigset_t none;
+  sigset_t none, all;
   ::sigemptyset(&none);
+  ::sigfillset(&all);
   ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setpgroup(&attributes, 0);
   ::posix_spawnattr_setflags(
       &attributes, static_cast<short>((options.unblocks_signals ? POSIX_SPAWN_SETSIGMASK : 0) |
-                                      (options.own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+                                      (options.own_group ? POSIX_SPAWN_SETPGROUP : 0) |
+                                      (options.own_session ? POSIX_SPAWN_SETSID : 0) |
+                                      (options.as_from_a_shell ? POSIX_SPAWN_SETSIGDEF : 0)));
   std::vector<std::string> words = argv;
   std::vector<std::string> lines;
   if (options.environment != nullptr) lines = *options.environment;
   const std::vector<char*> own = pointers_to(lines);
-  const int error =
-      ::posix_spawnp(&pid, words.front().c_str(), &files, &attributes, pointers_to(words).data(),
-                     options.environment != nullptr ? own.data() : environ);
+  const int error = ::posix_spawnp(
+      &pid, options.program.empty() ? words.front().c_str() : options.program.c_str(), &files,
+      &attributes, pointers_to(words).data(),
+      options.environment != nullptr ? own.data() : environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   if (error != 0) pid = -1;
   return error;
+}
+
+int wait_for_end(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+int shell_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 namespace {
@@ -124,12 +142,10 @@ bool read_some(Child& child) {
 std::optional<Ran> end(Child& child, bool is_whole) {
   if (child.pid < 0) return std::nullopt;
   if (!is_whole) ::kill(child.pid, SIGKILL);
-  int status = 0;
+  if (is_whole) return Ran{wait_for_end(child.pid), std::move(child.text)};
   // What hangs in the driver does not even die; whoever started us is not to wait for it.
-  if (!is_whole && ::waitpid(child.pid, &status, WNOHANG) == 0) return std::nullopt;
-  while (is_whole && ::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return is_whole ? std::optional(Ran{status, std::move(child.text)}) : std::nullopt;
+  ::waitpid(child.pid, nullptr, WNOHANG);
+  return std::nullopt;
 }
 
 }  // namespace

@@ -19,17 +19,27 @@ void close_from(int first);
 // Starts another program by posix_spawn(3).
 
 struct SpawnOptions {
+  std::string program{};                                 ///< its path; empty: `argv` says it
   const std::vector<std::string>* environment{nullptr};  ///< lines NAME=value; null: ours
   int input{-1};                                         ///< -1: /dev/null
   int output{-1};                                        ///< -1: ours
   int error{-1};                                         ///< -1: ours
+  int handed_over{-1};  ///< another one of ours: its number there is 3
   bool own_group{false};
+  bool own_session{false};
   bool unblocks_signals{true};
+  bool as_from_a_shell{false};  ///< signals that we ignore end it
 };
+inline constexpr int kHandedOver = 3;
 
 /// `argv` begins with the program, which is looked for on our PATH where it has no slash.  0, or
 /// what errno says: then `pid` is -1.
 int spawn_program(const std::vector<std::string>& argv, const SpawnOptions& options, pid_t& pid);
+
+/// Until that child of ours has ended: its status as of waitpid(2).
+int wait_for_end(pid_t child);
+/// Its exit code, or as shells have it 128 and the signal that ended it.
+int shell_code_of(int status);
 
 // Another program's output, for so long as it may take.
 

@@ -1,6 +1,7 @@
 #include "tool_host/apart_tool.hpp"
 
 #include "plugin_host/search_path.hpp"
+#include "posix/programs.hpp"
 #include "tool_host/messages.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,33 +28,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where the process finds its socket.
-constexpr int kSocket = 3;
 constexpr std::chrono::milliseconds kLastSteps = 2s;
 constexpr std::chrono::milliseconds kOpening = 25s;
-
-/// As from a shell: what the engine blocks or ignores is no business of the plugin's.
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnAttributes() { ::posix_spawnattr_destroy(&attributes_); }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-  const posix_spawnattr_t* get() const { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_{};
-};
 
 /// The plugin's process ended, or gave no answer.
 struct PluginTrouble : std::runtime_error {
@@ -93,19 +68,16 @@ void HostProcess::start() {
         fmt::format("cannot start a process for it: {}", std::strerror(errno)));
   Fd ours(pair[0]);
   const Fd theirs(pair[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  // What a plugin prints is for the engine's log.
-  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocket);
   program_ = stamp_of(options_.program);
-  std::string name = "hpcbatch-tool-host", path = options_.plugin_path;
-  std::array<char*, 3> words{name.data(), path.data(), nullptr};
-  const SpawnAttributes attributes;
-  const int error = ::posix_spawn(&child_, options_.program.c_str(), &actions, attributes.get(),
-                                  words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
+  // What a plugin prints is for the engine's log; what the engine blocks or ignores is no business
+  // of the plugin's.
+  const int error = spawn_program({"hpcbatch-tool-host", options_.plugin_path},
+                                  {.program = options_.program,
+                                   .output = STDERR_FILENO,
+                                   .handed_over = theirs.get(),
+                                   .own_group = true,
+                                   .as_from_a_shell = true},
+                                  child_);
   if (error != 0) {
     child_ = 0;
     throw std::runtime_error(
@@ -126,9 +98,7 @@ std::string HostProcess::end(std::chrono::milliseconds patience) {
   const bool is_over = ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
   // With what the plugin has started.
   ::kill(-child_, SIGKILL);
-  int status = 0;
-  while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_end(child_);
   child_ = 0;
   if (!is_over) return "";
   if (WIFSIGNALED(status)) return fmt::format("by SIG{}", ::sigabbrev_np(WTERMSIG(status)));

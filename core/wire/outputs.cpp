@@ -155,23 +155,6 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
   return check_replaced(staged);
 }
 
-int copy_to(int from, int to) {
-  constexpr std::size_t kStep = std::size_t{1} << 20;
-  std::vector<char> room(kStep);
-  for (;;) {
-    const ssize_t got = ::read(from, room.data(), room.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno;
-    if (got == 0) return 0;
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t count = ::write(to, room.data() + done, static_cast<std::size_t>(got - done));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno;
-      done += count;
-    }
-  }
-}
-
 std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& directory) {
   const Output& output = *staged.output;
   auto opened = open_output(directory, output);
@@ -205,7 +188,7 @@ std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& dir
   Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy) return refuse(Failure::StageOutFailed, output, "cannot make a file there", errno);
-  int error = copy_to(source.get(), copy.get());
+  int error = copy_all(source.get(), copy.get());
   if (error == 0 && ::fchmod(copy.get(), before.st_mode & kPlainMode) != 0) error = errno;
   if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
   // A full disk behind NFS may be told of only here.

@@ -68,8 +68,8 @@ class ThroughPilots {
     gpu.capacity.set(kCpus, Amount::of(4));
     gpu.capacity.set("gpus/a100", Amount::of(1));
     Site site{.name = "cluster", .shapes = {gpu}};
-    engine_ = std::make_unique<Engine>(std::vector{site}, Snapshot{.engine_name = "abcde"},
-                                       no_live_arrays(), 1, now_);
+    engine_ = std::make_unique<Engine>(
+        std::vector{site}, Snapshot{.engine_name = "abcde"}, [] { return nullptr; }, 1, now_);
     // Who is queued when: AMP's jobs are submitted when their turn to be queued comes, all before
     // the first ends.
     for (const std::string& name : amp.order) {

@@ -30,8 +30,8 @@ void pilot_work(std::uint32_t tasks) {
   constexpr std::uint32_t kCpusThere = 4;
   constexpr std::int64_t kOneCpu = 10'000;
   pilot::Time now{};
-  pilot::Decide decide(pilot::Room({{"cpus", kCpusThere * kOneCpu}}, pilot::flat({0, 1, 2, 3})), {},
-                       now);
+  const pilot::Topology cpus{{0, 0, 0}, {1, 0, 1}, {2, 0, 2}, {3, 0, 3}};
+  pilot::Decide decide(pilot::Room({{"cpus", kCpusThere * kOneCpu}}, cpus), {}, now);
   decide.welcomed(now);
   std::uint32_t leased = 0;
   const auto lease = [&] {

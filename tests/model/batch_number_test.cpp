@@ -31,14 +31,6 @@ TEST(BatchNumberTest, NumbersEndBeforeThoseThatMeanSomethingElse) {
   EXPECT_FALSE(id_of_batch_number(~std::uint64_t{0}));
 }
 
-TEST(BatchNumberTest, ANumberWithinAnArraysRunIsOneOfItsTasks) {
-  EXPECT_EQ(batch_position(2'000'000'012, ArrayId{12}, 4), 0U);
-  EXPECT_EQ(batch_position(2'000'000'015, ArrayId{12}, 4), 3U);
-  EXPECT_FALSE(batch_position(2'000'000'016, ArrayId{12}, 4));
-  EXPECT_FALSE(batch_position(2'000'000'011, ArrayId{12}, 4));
-  EXPECT_FALSE(batch_position(12, ArrayId{12}, 4));
-}
-
 TEST(BatchNumberTest, ANumberedArrayTakesAsManyIdsAsItHasTasks) {
   EXPECT_EQ(ids_taken(true, *parse_index_set("3,5-9")), 6U);
   EXPECT_EQ(ids_taken(false, *parse_index_set("3,5-9")), 1U);

@@ -18,6 +18,13 @@ using namespace std::chrono_literals;
 AttemptId id_of(unsigned n);
 std::string to_text(const Action& action);
 
+/// One node of memory, a core for each.
+inline Topology flat(const std::vector<unsigned>& numbers) {
+  Topology all;
+  for (const unsigned number : numbers) all.push_back({number, 0, number});
+  return all;
+}
+
 class DecideTest : public testing::Test {
  protected:
   void pilot(Amounts capacity, Terms terms = {}, std::vector<unsigned> cpus = {}) {

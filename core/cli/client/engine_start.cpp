@@ -5,6 +5,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
 #include "posix/files.hpp"
+#include "posix/programs.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -15,12 +16,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace hpcbatch {
 namespace {
@@ -34,7 +32,6 @@ constexpr std::chrono::seconds kReachTime{20};
 /// Shorter than that, nobody need hear of it.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr std::chrono::milliseconds kLookForEngineEvery{20};
-constexpr int kReadyInChild = 3;
 
 [[noreturn]] void cannot_start(const std::string& why) {
   throw CommandError(kExitNoEngine, "cannot start the engine: " + why);
@@ -59,35 +56,6 @@ Fd open_log(const std::string& home) {
   return log;
 }
 
-class SpawnSettings {
- public:
-  SpawnSettings(int log, int ready) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, log, 1);
-    ::posix_spawn_file_actions_adddup2(&actions_, log, 2);
-    ::posix_spawn_file_actions_adddup2(&actions_, ready, kReadyInChild);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    sigset_t all;
-    sigfillset(&all);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
 /// Beside one that is only a part of it.
 std::string engine_program() {
   std::error_code error;
@@ -97,17 +65,11 @@ std::string engine_program() {
   return (own.parent_path() / "hpcbatch").string();
 }
 
-pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_actions_t& actions,
-                         const posix_spawnattr_t* attributes) {
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+pid_t spawn_this_program(const std::vector<std::string>& words, SpawnOptions options) {
+  options.program = engine_program();
   pid_t process = 0;
-  const std::string program = engine_program();
-  const int error =
-      ::posix_spawn(&process, program.c_str(), &actions, attributes, arguments.data(), environ);
-  if (error != 0) cannot_start(std::string("running " + program + ": ") + std::strerror(error));
+  const int error = spawn_program(words, options, process);
+  if (error != 0) cannot_start("running " + options.program + ": " + std::strerror(error));
   return process;
 }
 
@@ -128,17 +90,21 @@ Started spawn_engine(const Places& places, const Way& way) {
   if (::pipe2(ends, O_CLOEXEC) != 0)
     cannot_start(std::string("making a pipe: ") + std::strerror(errno));
   Fd read_end(ends[0]);
-  // Moved out of the way of the numbers that the child is given.
-  const Fd write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kReadyInChild + 1));
+  // Out of the way of the number that the child is given.
+  const Fd write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kHandedOver + 1));
   ::close(ends[1]);
 
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--ready-fd",
-                                 std::to_string(kReadyInChild)};
+                                 std::to_string(kHandedOver)};
   if (way.lifetime == Lifetime::UntilIdle) words.emplace_back("--started-by-client");
   if (way.is_by_the_way) words.emplace_back("--limits-of-session");
   if (way.config) words.insert(words.end(), {"--config", *way.config});
-  const SpawnSettings settings(log.get(), write_end.get());
-  return {spawn_this_program(words, settings.actions_, &settings.attributes_), std::move(read_end)};
+  return {spawn_this_program(words, {.output = log.get(),
+                                     .error = log.get(),
+                                     .handed_over = write_end.get(),
+                                     .own_session = true,
+                                     .as_from_a_shell = true}),
+          std::move(read_end)};
 }
 
 /// What the engine says until it closes the pipe or is ready.
@@ -163,13 +129,6 @@ std::string read_ready(const Started& started, const Interrupt& interrupt) {
     said.append(piece, static_cast<std::size_t>(size));
     if (said.front() == kEngineReady && said.size() == 1) return said;
   }
-}
-
-int exit_code_of(pid_t process) {
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 bool is_connected(const Answer& answer) {
@@ -229,7 +188,7 @@ bool connect_or_start(EngineClient& client, const Places& places, const Interrup
         cannot_start("it said that it is ready but nobody listens at " + places.socket);
       return true;
     }
-    const int exit_code = exit_code_of(started.process);
+    const int exit_code = shell_code_of(wait_for_end(started.process));
     if (exit_code == kEngineAlreadyRuns) {
       if (connect_to_other(client, interrupt)) return false;
       continue;
@@ -253,18 +212,12 @@ void check_configuration(const std::optional<std::string>& config) {
   Fd write_end(ends[1]);
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--check-config"};
   if (config) words.insert(words.end(), {"--config", *config});
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
-  const pid_t process = spawn_this_program(words, actions, nullptr);
-  posix_spawn_file_actions_destroy(&actions);
+  const pid_t process =
+      spawn_this_program(words, {.output = write_end.get(), .error = write_end.get()});
   write_end.reset();
   std::string said;
-  char piece[512];
-  for (ssize_t size = 0; (size = ::read(read_end.get(), piece, sizeof piece)) > 0;)
-    said.append(piece, static_cast<std::size_t>(size));
-  if (const int code = exit_code_of(process); code != 0) {
+  (void)read_all(read_end.get(), said);
+  if (const int code = shell_code_of(wait_for_end(process)); code != 0) {
     while (!said.empty() && said.back() == '\n') said.pop_back();
     if (said.starts_with("hpcbatch: ")) said.erase(0, 10);
     throw CommandError(

@@ -11,6 +11,7 @@
 #include "documents/state_paths.hpp"
 #include "model/quantities.hpp"
 #include "posix/files.hpp"
+#include "posix/programs.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -25,7 +26,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -98,47 +98,23 @@ std::size_t count_plugins(const fs::path& folder) {
 }
 
 /// What a run of this program wrote on its standard error, and how it ended.
-std::pair<int, std::string> run_self(std::vector<std::string> words) {
+std::pair<int, std::string> run_self(const std::vector<std::string>& words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
   const Fd read_end(ends[0]);
   Fd write_end(ends[1]);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, write_end.get(), 2);
-  // We block signals to wait for them; a child is to have them as always.
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const Fd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   pid_t process = 0;
-  const int error =
-      ::posix_spawn(&process, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
+  const int error = spawn_program(
+      words, {.program = "/proc/self/exe", .output = nothing.get(), .error = write_end.get()},
+      process);
   if (error != 0) return {-1, std::strerror(error)};
   write_end.reset();
   std::string text;
-  char piece[4096];
-  for (ssize_t size = 0; (size = ::read(read_end.get(), piece, sizeof piece)) != 0;) {
-    if (size > 0)
-      text.append(piece, static_cast<std::size_t>(size));
-    else if (errno != EINTR)
-      break;
-  }
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
+  (void)read_all(read_end.get(), text);
+  const int code = shell_code_of(wait_for_end(process));
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text};
+  return {code, text};
 }
 
 }  // namespace

@@ -10,12 +10,6 @@
 
 namespace hpcbatch::pilot {
 
-Topology flat(const std::vector<unsigned>& numbers) {
-  Topology all;
-  for (const unsigned number : numbers) all.push_back({number, 0, number});
-  return all;
-}
-
 FreeCpus::FreeCpus(Topology all) : all_(std::move(all)) {
   for (const Cpu& cpu : all_) free_.insert(cpu.number);
 }

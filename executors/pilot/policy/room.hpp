@@ -25,9 +25,6 @@ struct Cpu {
 };
 using Topology = std::vector<Cpu>;
 
-/// Where nothing is known of them: one node of memory, a core each.
-Topology flat(const std::vector<unsigned>& numbers);
-
 struct CpuWish {
   CpuBind bind{CpuBind::Compact};
   unsigned threads_per_core{0};    // at most so many; what is left of a core is nobody's; 0: all

@@ -222,9 +222,7 @@ std::pair<int, std::string> run_program(const std::vector<std::string>& argv,
   if (error != 0) return {-1, "cannot run " + argv.front() + ": " + std::strerror(error)};
   writing.reset();
   std::string text = end_of_what_is_printed(reading.get(), each_second);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_end(pid);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, std::move(text)};
 }
 

@@ -25,14 +25,9 @@ namespace {
 
 Result<std::string> read_all(int from) {
   std::string text;
-  std::array<char, 65536> room;
-  while (true) {
-    const ssize_t got = ::read(from, room.data(), room.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error{Error::Kind::Transient, std::strerror(errno)};
-    if (got == 0) return text;
-    text.append(room.data(), static_cast<std::size_t>(got));
-  }
+  if (const int error = hpcbatch::read_all(from, text))
+    return Error{Error::Kind::Transient, std::strerror(error)};
+  return text;
 }
 
 /// A name that stays in the spool's folder.
