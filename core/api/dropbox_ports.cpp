@@ -4,6 +4,8 @@
 #include "api/make/make_submission.hpp"
 #include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"
+#include "dropbox_host/box_process.hpp"
+#include "posix/files.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -12,17 +14,25 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <unordered_map>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
 
 namespace hpcbatch {
 namespace {
 
 // Of each stream the first and the last so many bytes go into a result.
 constexpr std::size_t kEndOfStream = std::size_t{256} << 10;
-/// A file system that was not mounted yet is there before long.
-constexpr std::chrono::seconds kTryEvery{10};
 constexpr std::chrono::seconds kRefusedFor{5};  // where the engine takes nothing now
+/// At the start of an engine; later its folders are waited for beside all else.
+constexpr std::chrono::seconds kOpensWithin{30};
+/// After that one whose process died has a new one.
+constexpr std::chrono::seconds kAgain{1};
+/// Processes of an engine that was killed end when they see it.
+constexpr std::chrono::seconds kOthersEnd{10};
 
 /// Whoever drops a job file has no environment to hand on; the task gets what every program
 /// expects.
@@ -48,61 +58,72 @@ Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
 
 }  // namespace
 
-/// One drop box and the tasks that it waits for.  Its thread calls `submit` and `cancel`; all else
-/// is the loop's.
-class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_from_this<Port> {
+/// One drop box and the tasks that it waits for.
+class DropboxPorts::Port final : public std::enable_shared_from_this<Port> {
  public:
   Port(Runtime& runtime, Api& api, ToolRegistry& tools, DropboxSettings settings)
       : runtime_(runtime), api_(api), tools_(tools), settings_(std::move(settings)) {}
 
-  Result<void> open(const std::string& workspace) {
-    auto box = Dropbox::start({.directory = settings_.directory,
-                               .workspace = workspace,
-                               .allow = settings_.allow,
-                               .templates = settings_.templates,
-                               .variables = settings_.variables,
-                               .trust_group = settings_.trust_group,
-                               .warn = [](const std::string& text) { spdlog::warn("{}", text); },
-                               .most_active_of_one = settings_.jobs_limit,
-                               .input_limit = settings_.input_limit},
-                              *this);
-    if (!box) return box.error();
-    box_ = std::move(*box);
-    return {};
+  /// `opened` is called once: at once, where that is waited for.  `gone`: its process has ended, and
+  /// nobody has closed it.
+  void open(const std::string& workspace, const std::string& lock, bool waits,
+            const std::function<void(const Result<void>&)>& opened, std::function<void()> gone) {
+    gone_ = std::move(gone);
+    process_ = std::make_shared<BoxProcess>(runtime_.loop());
+    Result<void> started = process_->start({.directory = settings_.directory,
+                                            .workspace = workspace,
+                                            .allow = settings_.allow,
+                                            .templates = settings_.templates,
+                                            .variables = settings_.variables,
+                                            .trust_group = settings_.trust_group,
+                                            .warn = {},
+                                            .most_active_of_one = settings_.jobs_limit,
+                                            .input_limit = settings_.input_limit},
+                                           lock);
+    if (started && waits) started = process_->wait(kOpensWithin);
+    if (!started) {
+      close_at_once();
+      return opened(started);
+    }
+    process_->listen({.submit = [this](DropboxTask task) { submit_on_loop(task); },
+                      .cancel = [this](const std::string& key) { cancel(key); },
+                      .warn = [](const std::string& text) { spdlog::warn("{}", text); },
+                      .ended = [self = shared_from_this()] { self->ended(); }},
+                     waits ? std::function<void(const Result<void>&)>{} : opened);
+    if (waits) opened(started);
   }
-  /// Its thread ends on the lane, which may take as long as an input is copied; then `then` on the
-  /// loop.  What it waits for is told to nobody: the jobs are found again by the next drop box on
-  /// the same directory.
-  void close(Lane& lane, std::function<void()> then) {
-    lane.run([self = shared_from_this(), &loop = runtime_.loop(),
-              box = std::shared_ptr<Dropbox>(std::move(box_)), then = std::move(then)]() mutable {
-      box.reset();
-      asio::post(loop, std::move(then));
-    });
+  /// Its process ends, which may take as long as an input is copied; then `then`.  What it waits for
+  /// is told to nobody: the jobs are found again by the next drop box on the same directory.
+  void close(std::function<void()> then) {
+    gone_ = std::move(then);
+    is_closing_ = true;
+    process_->close();
   }
-  void close_at_once() { box_.reset(); }
+  void close_at_once() {
+    if (process_) std::exchange(process_, nullptr)->leave();
+  }
   /// Whether the array is a task of this drop box.
   void array_ended(ArrayId array) {
     const auto at = waiting_.find(array);
     if (at != waiting_.end() && !runtime_.engine().state_of({array, 0})) tell(array);
   }
 
-  void submit(DropboxTask task) override {
-    auto shared = std::make_shared<DropboxTask>(std::move(task));
-    asio::post(runtime_.loop(),
-               [self = shared_from_this(), shared] { self->submit_on_loop(*shared); });
-  }
-  void cancel(const std::string& key) override {
-    asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
-      const auto at = by_key_.find(key);
-      if (at != by_key_.end())
-        runtime_.requests().cancel({{at->second, std::nullopt}}, [](const Result<Changed>&) {});
-      else if (on_their_way_.contains(key))
-        cancelled_.insert(key);
-    });
+ private:
+  void cancel(const std::string& key) {
+    const auto at = by_key_.find(key);
+    if (at != by_key_.end())
+      runtime_.requests().cancel({{at->second, std::nullopt}}, [](const Result<Changed>&) {});
+    else if (on_their_way_.contains(key))
+      cancelled_.insert(key);
   }
 
- private:
+  void ended() {
+    process_.reset();
+    if (gone_) std::exchange(gone_, nullptr)();
+  }
+
+  bool is_served() const { return process_ && !is_closing_; }
+
   struct Waiting {
     std::string key;
     std::map<std::string, DropboxTaskEnd::Output> outputs;
@@ -113,7 +134,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     DropboxTaskEnd end;
     end.key = key;
     end.message = why;
-    hand_over(std::move(end));
+    hand_over(end);
   }
 
   /// It is no longer on its way; whether it was cancelled meanwhile.
@@ -122,8 +143,8 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     return cancelled_.erase(key) != 0;
   }
 
-  void hand_over(DropboxTaskEnd end) {
-    if (box_) box_->task_ended(std::move(end));
+  void hand_over(const DropboxTaskEnd& end) {
+    if (is_served()) process_->tell(end);
   }
 
   struct Asked {
@@ -179,7 +200,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   }
 
   void submit_on_loop(const DropboxTask& task) {
-    if (!box_) return;  // closed meanwhile
+    if (!is_served()) return;
     on_their_way_.insert(task.key);
     Asked asked = asked_of(task);
     std::vector<RenderingAsked> elsewhere;
@@ -193,7 +214,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   }
 
   void submit_made(const DropboxTask& task, const Asked& asked, const Renderings& rendered) {
-    if (!box_) return;
+    if (!is_served()) return;  // closed meanwhile
     if (cancelled_.contains(task.key)) return refuse(task.key, "cancelled");
     try {
       auto [submission, waiting] = made_of(task, asked, rendered);
@@ -248,7 +269,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
             end->standard_output = std::move(out);
             read_stream(*facts.result, site, 2, [self, end](std::string err) {
               end->standard_error = std::move(err);
-              self->hand_over(std::move(*end));
+              self->hand_over(*end);
             });
           });
         });
@@ -281,9 +302,11 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   DropboxSettings settings_;
   std::unordered_map<ArrayId, Waiting> waiting_;
   std::unordered_map<std::string, ArrayId> by_key_;
-  std::set<std::string> on_their_way_;  ///< keys of what the engine has not taken yet
-  std::set<std::string> cancelled_;     ///< of these
-  std::unique_ptr<Dropbox> box_;        // last: its thread calls the rest
+  std::set<std::string> on_their_way_;   ///< keys of what the engine has not taken yet
+  std::set<std::string> cancelled_;      ///< of these
+  std::shared_ptr<BoxProcess> process_;  ///< holds this while it lives
+  bool is_closing_{false};
+  std::function<void()> gone_;
 };
 
 DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolRegistry& tools, std::string workspace,
@@ -293,6 +316,7 @@ DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolRegistry& tools, std:
       tools_(tools),
       workspace_(std::move(workspace)),
       remembered_(home + "/dropboxes.json"),
+      lock_(home + "/dropboxes.lock"),
       retry_(runtime.loop()) {
   runtime_.on_ended([this](ArrayId array) {
     for (const auto& [directory, box] : boxes_) {
@@ -314,19 +338,51 @@ std::vector<DropboxState> DropboxPorts::list() const {
   return states;
 }
 
-Result<void> DropboxPorts::open(Box& box) {
-  auto port = std::make_shared<Port>(runtime_, api_, tools_, box.settings);
-  auto opened =
-      port->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
-  const std::string why_not = opened ? "" : opened.error().text;
-  if (opened) {
-    box.port = std::move(port);
-    spdlog::info("watching the drop box {}", box.settings.directory);
-  } else if (why_not != box.why_not) {
-    spdlog::warn("cannot watch the drop box {}: {}", box.settings.directory, why_not);
+bool DropboxPorts::others_are_gone(std::chrono::seconds longest) {
+  if (others_are_gone_) return true;
+  const Fd lock(::open(lock_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const auto until = std::chrono::steady_clock::now() + longest;
+  // Where there are no locks on files nobody can tell.
+  while (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  box.why_not = why_not;
-  return opened;
+  return others_are_gone_ = true;
+}
+
+void DropboxPorts::open(const std::string& directory, bool waits, const Answer& then) {
+  Box& box = boxes_.at(directory);
+  if (!others_are_gone(waits ? kOthersEnd : std::chrono::seconds{0})) {
+    box.why_not = "a process of the engine before is still at work at a drop box";
+    return then(Error{Error::Kind::Transient, box.why_not});
+  }
+  box.is_changing = true;
+  const auto port = std::make_shared<Port>(runtime_, api_, tools_, box.settings);
+  box.port = port;
+  port->open(
+      box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace, lock_,
+      waits,
+      [this, directory, then](const Result<void>& opened) {
+        Box& now = boxes_.at(directory);
+        now.is_changing = false;
+        const std::string why_not = opened ? "" : opened.error().text;
+        if (!opened) now.port.reset();
+        if (opened)
+          spdlog::info("watching the drop box {}", directory);
+        else if (why_not != now.why_not)
+          spdlog::warn("cannot watch the drop box {}: {}", directory, why_not);
+        now.why_not = why_not;
+        then(opened);
+      },
+      [this, directory, of = std::weak_ptr(port)] {
+        const auto at = boxes_.find(directory);
+        if (at == boxes_.end() || at->second.port != of.lock() || !at->second.port) return;
+        Box& now = at->second;
+        now.port.reset();
+        now.why_not = "its process has ended; another one is started";
+        spdlog::warn("the drop box {}: {}", directory, now.why_not);
+        try_again_later(kAgain);
+      });
 }
 
 Result<void> DropboxPorts::start(const DropboxSettings& settings) {
@@ -338,10 +394,10 @@ Result<void> DropboxPorts::start(const DropboxSettings& settings) {
                  fmt::format("the drop box {} is named twice, with different settings",
                              canonical->directory)};
   }
-  Box box{*canonical, true, nullptr, {}, false};
-  if (auto opened = open(box); !opened) return opened;
-  boxes_.emplace(canonical->directory, std::move(box));
-  return {};
+  boxes_.emplace(canonical->directory, Box{*canonical, true, nullptr, {}, false});
+  Result<void> told;
+  open(canonical->directory, true, [&told](const Result<void>& opened) { told = opened; });
+  return told;
 }
 
 void DropboxPorts::add(const DropboxSettings& settings, const Answer& answer) {
@@ -350,19 +406,21 @@ void DropboxPorts::add(const DropboxSettings& settings, const Answer& answer) {
   const std::string& directory = canonical->directory;
   const auto known = boxes_.find(directory);
   if (known == boxes_.end()) {
-    Box box{*canonical, false, nullptr, {}, false};
-    if (auto opened = open(box); !opened) return answer(opened);
-    boxes_.emplace(directory, std::move(box));
-    return answer(remember());
+    boxes_.emplace(directory, Box{*canonical, false, nullptr, {}, false});
+    return open(directory, false, [this, directory, answer](const Result<void>& opened) {
+      if (opened) return answer(remember());
+      boxes_.erase(directory);
+      answer(opened);
+    });
   }
   if (known->second.port && known->second.settings == *canonical) return answer({});
   change(directory, answer, [this, directory, answer, wanted = *canonical] {
-    Box& box = boxes_.at(directory);
-    box.settings = wanted;
-    const auto opened = open(box);
-    const auto written = remember();
-    try_again_later();
-    answer(opened ? written : opened);
+    boxes_.at(directory).settings = wanted;
+    open(directory, false, [this, answer](const Result<void>& opened) {
+      const auto written = remember();
+      try_again_later();
+      answer(opened ? written : opened);
+    });
   });
 }
 
@@ -403,7 +461,10 @@ void DropboxPorts::change(const std::string& directory, const Answer& refuse,
     then();
   };
   if (!box.port) return done();
-  std::exchange(box.port, nullptr)->close(closing_, std::move(done));
+  box.port->close([this, directory, done = std::move(done)] {
+    boxes_.at(directory).port.reset();
+    done();
+  });
 }
 
 Result<void> DropboxPorts::remember() const {
@@ -426,7 +487,7 @@ void DropboxPorts::start_remembered() {
     Box box{std::move(settings), false, nullptr, {}, false};
     const auto [at, is_new] = boxes_.try_emplace(directory, std::move(box));
     if (is_new) {
-      (void)open(at->second);
+      open(directory, true, [](const Result<void>&) {});
     } else {
       spdlog::warn(
           "the drop box {} is in the configuration now; what `hpcbatch dropbox` said of it is "
@@ -437,18 +498,21 @@ void DropboxPorts::start_remembered() {
   try_again_later();
 }
 
-void DropboxPorts::try_again_later() {
+void DropboxPorts::try_again_later(std::chrono::seconds after) {
   const auto is_missing = [](const auto& entry) {
     return !entry.second.port && !entry.second.is_changing;
   };
   if (std::none_of(boxes_.begin(), boxes_.end(), is_missing)) return;
-  retry_.expires_after(kTryEvery);
+  retry_.expires_after(after);
   retry_.async_wait([this, is_missing](const boost::system::error_code& error) {
     if (error) return;
-    for (auto& entry : boxes_) {
-      if (is_missing(entry)) (void)open(entry.second);
-    }
-    try_again_later();
+    std::vector<std::string> missing;
+    for (const auto& entry : boxes_)
+      if (is_missing(entry)) missing.push_back(entry.first);
+    for (const std::string& directory : missing)
+      open(directory, false, [this](const Result<void>& opened) {
+        if (!opened) try_again_later();
+      });
   });
 }
 

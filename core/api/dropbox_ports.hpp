@@ -6,10 +6,10 @@
 #include "documents/configuration.hpp"
 #include "dropbox/dropbox.hpp"
 #include "loop/asio.hpp"
-#include "loop/lane.hpp"
 
 #include "hpcbatch/result.hpp"
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +25,8 @@ struct DropboxState {
   std::string why_not;        ///< it cannot be watched just now
 };
 
-/// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in
+/// Owns the drop boxes of one engine, each of which is a process of its own: whatever a user's files
+/// are, they are opened there, and who waits for them is nobody else.  What it is told while the engine runs is remembered in
 /// `home` for the next engine. On the loop's thread.
 class DropboxPorts {
  public:
@@ -58,20 +59,27 @@ class DropboxPorts {
     std::string why_not;
     bool is_changing{false};
   };
-  Result<void> open(Box& box);
+  /// Its process is started, and `then` told when it watches or why it cannot.  `waits`: on this
+  /// thread, but not for ever.
+  void open(const std::string& directory, bool waits, const Answer& then);
+  /// The processes of an engine before, which was killed.
+  bool others_are_gone(std::chrono::seconds longest);
   /// Closes its port, then `then`; or refuses.
   void change(const std::string& directory, const Answer& refuse, std::function<void()> then);
   Result<void> remember() const;
-  void try_again_later();
+  /// A file system that was not mounted yet is there before long.
+  static constexpr std::chrono::seconds kTryEvery{10};
+  void try_again_later(std::chrono::seconds after = kTryEvery);
 
   Runtime& runtime_;
   Api& api_;
   ToolRegistry& tools_;
   std::string workspace_;
   std::string remembered_;
+  std::string lock_;  ///< shared by all processes of drop boxes
+  bool others_are_gone_{false};
   std::map<std::string, Box> boxes_;  // by directory
   asio::steady_timer retry_;
-  Lane closing_;
 };
 
 }  // namespace hpcbatch

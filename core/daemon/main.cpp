@@ -4,6 +4,7 @@
 #include "daemon/fsck_main.hpp"
 #include "daemon/sites_add_main.hpp"
 #include "daemon/version_text.hpp"
+#include "dropbox_host/serve_box.hpp"
 
 #include <cerrno>
 
@@ -24,6 +25,7 @@ void fill_closed_streams() {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  if (argc > 1 && argv[1] == hpcbatch::kServeBox) return hpcbatch::serve_box();
   return hpcbatch::run_command_line(
       argc, argv,
       {hpcbatch::run_engine, hpcbatch::run_fsck, hpcbatch::run_sites_add, hpcbatch::version_text});

@@ -43,7 +43,7 @@ struct DropboxTaskEnd {
   std::map<std::string, Output> outputs;  ///< of a tool, by their names
 };
 
-/// Implemented over the engine.  Both calls come on the drop box's own thread and must not wait for
+/// Implemented over the engine.  Both calls come on the drop box's own threads and must not wait for
 /// the engine; the answers go to `Dropbox::task_ended`, on any thread.
 class SubmitPort {
  public:

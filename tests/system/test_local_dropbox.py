@@ -1,6 +1,8 @@
 """The drop box with the whole system behind it: a client like AMP's, ours, templates, tools, faults, a restart."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -8,7 +10,7 @@ import threading
 
 import pytest
 import yaml
-from engine_at_home import ROOT, wait_until
+from engine_at_home import ROOT, processes_with, wait_until
 
 sys.path.insert(0, str(ROOT / "python"))
 import hpcbatch_dropbox  # noqa: E402
@@ -45,6 +47,21 @@ class Box:
 
     def run(self, job):
         return hpcbatch_dropbox.submit_and_wait(str(self.path), job, 0.1, timeout=60)
+
+    def process(self):
+        """The process that serves it, once there is one."""
+        found = []
+
+        def is_one():
+            found[:] = processes_with(f"serve-dropbox\0{self.path}")
+            return len(found) == 1
+
+        wait_until(is_one, 60, "a process of the drop box")
+        return found[0]
+
+    def kill_process(self):
+        with contextlib.suppress(ProcessLookupError):  # one that was killed may be on its way
+            os.kill(self.process(), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -212,6 +229,61 @@ def test_jobs_survive_the_end_of_the_engine(box):
     assert all((box.data / f"out{number}").exists() for number in range(4))
     assert (box.home.directory / "started").read_text() == "x\n" * 4
     assert hpcbatch_dropbox.wait(late, 0.1, timeout=60)["status"] == "ok"
+
+
+def slow_jobs(box, count):
+    """So many that wait for a file `go` and note that they have begun, and what they came to."""
+    (box.templates / "slow.template").write_text(
+        f"#!/bin/sh\necho <<result>> >> {box.home.directory}/started\n"
+        f"while [ ! -e {box.home.directory}/go ]; do sleep 0.02; done\n"
+        "cp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n"
+    )
+    return [
+        hpcbatch_dropbox.submit(
+            str(box.path), box.job(script="slow", output_map={"result": str(box.data / f"out{number}")})
+        )
+        for number in range(count)
+    ]
+
+
+def test_each_job_runs_once_whatever_is_killed(box):
+    """The process of the drop box and the engine in turns, at moments that are not chosen."""
+    paths = slow_jobs(box, 12)
+    for turn in range(4):
+        if turn % 2 == 0:
+            box.kill_process()
+        else:
+            box.home.kill_engine()
+            wait_until(lambda: not processes_with(f"serve-dropbox\0{box.path}"), 30, "the end of its process, too")
+            box.home.ok("engine", "start")
+    (box.home.directory / "go").touch()
+    box.kill_process()
+    assert [hpcbatch_dropbox.wait(path, 0.1, timeout=120)["status"] for path in paths] == ["ok"] * 12
+    begun = (box.home.directory / "started").read_text().split()
+    assert len(begun) == len(set(begun)) == 12
+    assert all((box.data / f"out{number}").exists() for number in range(12))
+
+
+def test_a_drop_box_that_hangs_holds_up_neither_engine_nor_others(box):
+    home, second = box.home, box.home.directory / "second"
+    second.mkdir(mode=0o755)
+    process = box.process()
+    os.kill(process, signal.SIGSTOP)
+    home.ok("dropbox", second, "--templates", box.templates, "--var", "level=8")
+    assert hpcbatch_dropbox.submit_and_wait(str(second), box.job(), 0.1, timeout=60)["stdout"] == "level 8\n"
+    late = hpcbatch_dropbox.submit(str(box.path), box.job())
+    os.kill(process, signal.SIGCONT)
+    assert hpcbatch_dropbox.wait(late, 0.1, timeout=60)["status"] == "ok"
+
+
+def test_the_engine_has_no_file_of_a_drop_box_open(box):
+    assert box.run(box.job())["status"] == "ok"
+    pid = box.home.engine_pid()
+    links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    assert not [link for link in links if link.startswith((str(box.path), str(box.data), str(box.templates)))]
+    links = [os.readlink(f"/proc/{box.process()}/fd/{name}") for name in os.listdir(f"/proc/{box.process()}/fd")]
+    assert str(box.path) in links
+    assert not [link for link in links if link.endswith(("store.db", "engine.lock"))]
 
 
 def test_a_job_file_that_is_removed_is_cancelled(box):

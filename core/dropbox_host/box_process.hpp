@@ -1,0 +1,69 @@
+// The process of one drop box as the engine sees it: started, spoken with, and collected when it has
+// ended.
+#pragma once
+
+#include "dropbox/dropbox.hpp"
+#include "hpcbatch/result.hpp"
+#include "loop/asio.hpp"
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <sys/types.h>
+
+namespace hpcbatch {
+
+/// On the loop's thread.
+class BoxProcess : public std::enable_shared_from_this<BoxProcess> {
+ public:
+  struct Events {
+    std::function<void(DropboxTask)> submit;
+    std::function<void(const std::string& key)> cancel;
+    std::function<void(const std::string& text)> warn;
+    /// It has ended, and nothing of it is left; the last event.
+    std::function<void()> ended;
+  };
+
+  explicit BoxProcess(asio::io_context& loop) : socket_(loop), end_(loop), patience_(loop) {}
+  BoxProcess(const BoxProcess&) = delete;
+  BoxProcess& operator=(const BoxProcess&) = delete;
+  ~BoxProcess() { leave(); }
+
+  /// `lock`: a file that it shares a lock of while it lives.
+  Result<void> start(const DropboxOptions& options, const std::string& lock);
+  /// Waits on this thread until it watches the folder, or says why it cannot.
+  Result<void> wait(std::chrono::milliseconds longest);
+  /// `opened` is called once, where that was not waited for.
+  void listen(Events events, std::function<void(const Result<void>&)> opened = {});
+
+  void tell(const DropboxTaskEnd& end);
+  /// It ends when what it has in hand is done.
+  void close();
+  /// It is killed, and no event comes any more.
+  void leave();
+
+ private:
+  void send(std::string line);
+  void write_next();
+  void read_next();
+  void heard(const std::string& line);
+  /// It says no more.
+  void lost();
+  void collect();
+  void look_again();
+  void ended();
+
+  asio::local::stream_protocol::socket socket_;
+  asio::posix::stream_descriptor end_;  ///< readable once it has ended
+  asio::steady_timer patience_;
+  pid_t process_{0};
+  Events events_;
+  std::function<void(const Result<void>&)> opened_;
+  std::string text_;
+  std::deque<std::string> lines_;  ///< to be written, the first one just now
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,102 @@
+#include "dropbox_host/serve_box.hpp"
+
+#include "dropbox_host/messages.hpp"
+#include "posix/files.hpp"
+#include "posix/programs.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+/// An engine that reads no more is gone, and with it the process.
+class ToEngine final : public SubmitPort {
+ public:
+  void submit(DropboxTask task) override { say("submit", to_json(task)); }
+  void cancel(const std::string& key) override { say("cancel", boost::json::value(key)); }
+  void say(std::string_view key, boost::json::value value) {
+    const std::string line = message(key, std::move(value));
+    const std::lock_guard lock(mutex_);
+    if (write_all(kHandedOver, line) != 0) ::_exit(0);
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+/// Lines of the engine's.
+class FromEngine {
+ public:
+  /// Does not come back where there is none any more: what is at work is as if it had been killed.
+  std::string next() {
+    for (;;) {
+      if (const auto end = text_.find('\n', looked_at_); end != std::string::npos) {
+        std::string line = text_.substr(0, end);
+        text_.erase(0, end + 1);
+        looked_at_ = 0;
+        return line;
+      }
+      looked_at_ = text_.size();
+      char piece[1U << 14U];
+      const ssize_t size = ::recv(kHandedOver, piece, sizeof piece, 0);
+      if (size < 0 && errno == EINTR) continue;
+      if (size <= 0) ::_exit(0);
+      text_.append(piece, static_cast<std::size_t>(size));
+    }
+  }
+
+ private:
+  std::string text_;
+  std::size_t looked_at_{0};
+};
+
+/// Held while this process lives: an engine waits with its drop boxes until those of the one before
+/// it are gone.
+void share_lock(const std::string& file) {
+  const int lock = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock >= 0) (void)::flock(lock, LOCK_SH | LOCK_NB);
+}
+
+}  // namespace
+
+int serve_box() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  ::fcntl(kHandedOver, F_SETFD, FD_CLOEXEC);
+  ToEngine to_engine;
+  FromEngine from_engine;
+  try {
+    const auto open = read_message(from_engine.next());
+    share_lock(boost::json::value_to<std::string>(open.value().at("lock")));
+    DropboxOptions options = read_box_options(open.value());
+    options.warn = [&](const std::string& text) {
+      to_engine.say("warn", boost::json::value(text));
+    };
+    auto box = Dropbox::start(std::move(options), to_engine);
+    if (!box) {
+      to_engine.say("refused", boost::json::value(box.error().text));
+      return 0;
+    }
+    to_engine.say("opened", true);
+    for (;;) {
+      const auto said = read_message(from_engine.next());
+      if (said.key() == "end") (*box)->task_ended(read_box_task_end(said.value()));
+      if (said.key() == "close") return 0;  // the box's own end waits for what is at work
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hpcbatch: the process of a drop box ends: %s\n", error.what());
+    ::_exit(1);
+  }
+}
+
+}  // namespace hpcbatch
