@@ -105,7 +105,7 @@ void RelaySupervisor::start() {
   lane_->run([back = back_, program = program_, workspace = site_.workspace, command,
               transport = std::shared_ptr<Transport>(std::move(*made))]() mutable {
     const Deadline deadline = std::chrono::steady_clock::now() + kStartLimit;
-    auto stream = guarded("transport", [&]() -> Result<ByteStream> {
+    auto stream = guarded("transport", [&]() -> Result<int> {
       if (auto delivered = program.deliver(*transport, workspace, deadline); !delivered)
         return delivered.error();
       return transport->open(command, deadline);
@@ -113,32 +113,26 @@ void RelaySupervisor::start() {
     {
       const std::lock_guard lock(back->mutex);
       if (!back->supervisor) {
-        if (stream) ::close(stream->descriptor);
+        if (stream) ::close(*stream);
         return;
       }
       // A transport says its goodbye here, which may take its time, never on the loop.
       asio::post(back->supervisor->loop_,
                  [back, stream, kept = stream ? transport : nullptr]() mutable {
                    if (back->supervisor) return back->supervisor->opened(stream, std::move(kept));
-                   if (stream) ::close(stream->descriptor);
+                   if (stream) ::close(*stream);
                    let_go(std::move(kept));
                  });
     }
-    if (!stream || !stream->wants_pump) return;
-    (void)guarded("transport", [&]() -> Result<void> {
-      transport->pump(stream->descriptor);
-      return {};
-    });
   });
 }
 
-void RelaySupervisor::opened(const Result<ByteStream>& stream,
-                             std::shared_ptr<Transport> transport) {
+void RelaySupervisor::opened(const Result<int>& stream, std::shared_ptr<Transport> transport) {
   again_.cancel();
   if (!stream) return failed(stream.error().text);
   transport_ = std::move(transport);
   stream_ = std::make_shared<RelayStream>(
-      loop_, stream->descriptor,
+      loop_, *stream,
       RelayStream::Callbacks{.listening =
                                  [this](const std::string& addresses) {
                                    up_since_ = std::chrono::steady_clock::now();

@@ -39,7 +39,7 @@ class RelaySupervisor {
     RelaySupervisor* supervisor;  // null: it is gone, or has begun anew
   };
   void start();
-  void opened(const Result<ByteStream>& stream, std::shared_ptr<Transport> transport);
+  void opened(const Result<int>& stream, std::shared_ptr<Transport> transport);
   void failed(const std::string& why);
   void start_at(std::chrono::steady_clock::time_point time);
   void stop();

@@ -1,6 +1,7 @@
 #include "runtime/housekeeping.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "sites/workspace_files.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -34,7 +35,7 @@ Result<Cleaning> clean_site(Transport& transport, const std::string& workspace,
     for (std::size_t i = 0; i < cleaning.gone.size() && !is_trial; ++i) {
       paths.push_back(workspace + "/" + cleaning.gone[i].path);
       if (paths.size() < kRemovedTogether && i + 1 < cleaning.gone.size()) continue;
-      if (auto removed = transport.remove(std::exchange(paths, {}), deadline); !removed)
+      if (auto removed = remove_files(transport, std::exchange(paths, {}), deadline); !removed)
         return removed.error();
     }
     return cleaning;

@@ -1,5 +1,6 @@
 #include "sites/log_reader.hpp"
 
+#include "sites/workspace_files.hpp"
 #include "wire/log_pack.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, s
       [found, attempt, stream, last, from, limit, path = site.site().workspace + "/" + log.file](
           Transport& transport, Deadline deadline) {
         const wire::ReadAt read = [&](std::uint64_t at, std::size_t length) {
-          return transport.read(path, at, length, deadline);
+          return read_part(transport, path, at, length, deadline);
         };
         wire::Attempt wanted;
         to_wire(attempt, &wanted);

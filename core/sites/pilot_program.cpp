@@ -1,6 +1,7 @@
 #include "sites/pilot_program.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "sites/workspace_files.hpp"
 #include "sites/workspace_look.hpp"
 #include "sites/workspace_memory.hpp"
 #include "wire/encrypted_link.hpp"
@@ -18,10 +19,14 @@
 namespace hpcbatch {
 namespace {
 
-std::string name_of_content(const std::string& name, const std::string& program) {
+std::string bytes_of(const std::string& file) {
   std::ostringstream bytes;
-  bytes << std::ifstream(program, std::ios::binary).rdbuf();
-  return name + wire::fingerprint(bytes.view());
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(bytes).str();
+}
+
+std::string name_of_content(const std::string& name, const std::string& program) {
+  return name + wire::fingerprint(bytes_of(program));
 }
 
 }  // namespace
@@ -64,18 +69,16 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
       memory_.empty() ? std::string() : remembered_file_system(memory_, workspace);
   if (const auto refusal = finding ? refusal_of_bare(*finding, before, workspace) : std::nullopt)
     return Error{Error::Kind::Transient, *refusal};
-  const auto there = transport.list(workspace + "/bin", deadline);
+  const auto there = list_folder(transport, workspace + "/bin", deadline);
   if (!there) return there.error();
-  std::vector<Copy> missing;
+  std::vector<FileText> missing;
   const auto add = [&](const std::string& file, const std::string& name) {
     if (std::find(there->begin(), there->end(), name) == there->end())
-      missing.push_back({file, workspace + "/bin/" + name, 0700});
+      missing.push_back({workspace + "/bin/" + name, bytes_of(file), 0700});
   };
   add(file_, name_);
   if (!gpu_helper_name_.empty()) add(gpu_helper_, gpu_helper_name_);
-  if (!missing.empty()) {
-    if (auto put = transport.put(missing, deadline); !put) return put;
-  }
+  if (auto put = write_files(transport, missing, deadline); !put) return put;
   if (finding && !memory_.empty() && finding->file_system != before)
     remember_file_system(memory_, workspace, finding->file_system);
   return {};
@@ -124,7 +127,7 @@ Result<Fd> open_exchange(ExchangeTools& tools, const PilotProgram& program, cons
       guarded("transport", [&] { return tools.transport->open(command, deadline); });
   tools.program_is_there = stream.has_value();
   if (!stream) return stream.error();
-  return Fd(stream->descriptor);
+  return Fd(*stream);
 }
 
 Result<std::string> run_exchange(ExchangeTools& tools, const PilotProgram& program,

@@ -10,6 +10,7 @@
 #include "sites/direct_addresses.hpp"
 #include "sites/machine.hpp"
 #include "sites/pilot_program.hpp"
+#include "sites/workspace_files.hpp"
 #include "sites/workspace_look.hpp"
 #include "wire/node_addresses.hpp"
 #include "wire/relay.hpp"
@@ -24,7 +25,6 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <poll.h>
@@ -53,7 +53,7 @@ std::vector<SiteCheck> try_shapes(const Site& site, const Scheduler& scheduler,
     const std::string script_at = folder + "/trial.sh";
     const auto said = guarded("scheduler", [&]() -> Result<std::string> {
       const std::string script = scheduler.script(request);
-      if (auto put = transport.put_text({{script_at, script, 0700}}, deadline); !put)
+      if (auto put = write_files(transport, {{script_at, script, 0700}}, deadline); !put)
         return put.error();
       auto output = transport.run(trial->try_submit(request, script_at), deadline);
       if (!output) return output.error();
@@ -244,18 +244,8 @@ Result<std::vector<wire::Address>> try_relay(const Site& site, const PilotProgra
   if (!site.relay_interface.empty()) command.argv.push_back(site.relay_interface);
   const auto stream = guarded("transport", [&] { return transport.open(command, deadline); });
   if (!stream) return stream.error();
-  Result<std::vector<wire::Address>> said{Error{Error::Kind::Transient, "it said nothing"}};
-  std::thread reader([&] {
-    said = first_words(stream->descriptor, deadline);
-    end_relay(stream->descriptor, sooner(deadline, kEndLimit));
-  });
-  if (stream->wants_pump) {
-    (void)guarded("transport", [&]() -> Result<void> {
-      transport.pump(stream->descriptor);
-      return {};
-    });
-  }
-  reader.join();
+  auto said = first_words(*stream, deadline);
+  end_relay(*stream, sooner(deadline, kEndLimit));
   return said;
 }
 
@@ -381,14 +371,13 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   const std::string folder = site.workspace + "/check";
   SiteCheck trust = check_trust(site, transport, sooner(deadline, kTrustLimit));
   const auto put =
-      trust.ok
-          ? guarded(
-                "transport",
-                [&] {
-                  return transport.put_text({{folder + "/written", "hpcbatch\n", 0600}}, deadline);
-                })
-          : Result<void>(
-                Error{Error::Kind::Rejected, "nothing is put where others could change it"});
+      trust.ok ? guarded("transport",
+                         [&] {
+                           return write_files(
+                               transport, {{folder + "/written", "hpcbatch\n", 0600}}, deadline);
+                         })
+               : Result<void>(
+                     Error{Error::Kind::Rejected, "nothing is put where others could change it"});
   report.checks.push_back(
       {"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
   report.checks.push_back(std::move(trust));
@@ -415,7 +404,7 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   const bool is_here =
       site.scheduler == "local" || (ways.size() == 1 && ways.front() == LinkKind::Unix);
   if (!is_here) check_ways(site, program, folder, transport, streams, deadline, report.checks);
-  (void)guarded("transport", [&] { return transport.remove({folder}, deadline); });
+  (void)guarded("transport", [&] { return remove_files(transport, {folder}, deadline); });
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include "hpcbatch/node_avoider.hpp"
 #include "plugin_host/guarded.hpp"
 #include "sites/allocation_request.hpp"
+#include "sites/workspace_files.hpp"
 #include "wire/outbox.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +116,7 @@ Result<CommandOutput> run_once(Transport& transport, const CommandLine& command,
 /// Writing into it would make it, also where its file system is only not mounted.
 bool has_folder(Transport& transport, const std::string& workspace, const std::string& folder,
                 Deadline deadline) {
-  const auto there = transport.list(workspace, deadline);
+  const auto there = list_folder(transport, workspace, deadline);
   return there && std::find(there->begin(), there->end(), folder) != there->end();
 }
 
@@ -132,11 +133,11 @@ Result<std::vector<std::string>> read_left(Transport& transport, const Allocatio
                                            const std::string& directory, const std::string& name,
                                            Deadline deadline) {
   const std::string path = below(directory, name);
-  auto bytes = transport.read(path, 0, std::uint64_t{1} << 30, deadline);
+  auto bytes = read_whole(transport, path, deadline);
   if (!bytes) {
     // Gone meanwhile it is no loss; what is there and cannot be read, perhaps for a ticket that has
     // run out, is waited for.
-    auto still = transport.list(directory, deadline);
+    auto still = list_folder(transport, directory, deadline);
     if (!still) return still.error();
     if (std::find(still->begin(), still->end(), name) == still->end())
       return std::vector<std::string>();
@@ -146,7 +147,7 @@ Result<std::vector<std::string>> read_left(Transport& transport, const Allocatio
   if (outbox) return std::move(outbox->results);
   spdlog::error("cannot read what a pilot of {} left: {}; kept as {}{}", id.name,
                 outbox.error().text, path, kDamaged);
-  auto kept = transport.put_text({{path + kDamaged, *bytes, 0600}}, deadline);
+  auto kept = write_files(transport, {{path + kDamaged, *bytes, 0600}}, deadline);
   if (!kept) return kept.error();
   return std::vector<std::string>();
 }
@@ -155,12 +156,12 @@ Result<std::vector<std::string>> read_left(Transport& transport, const Allocatio
 Result<std::vector<std::string>> results_left(Transport& transport, const AllocationId& id,
                                               const std::string& workspace, Deadline deadline) {
   // A file system that is not mounted shows an empty directory, or none.
-  auto there = transport.list(workspace, deadline);
+  auto there = list_folder(transport, workspace, deadline);
   if (!there) return there.error();
   if (std::find(there->begin(), there->end(), "outbox") == there->end())
     return Error{Error::Kind::Transient, "it is not there; is " + workspace + " mounted?"};
   const std::string directory = workspace + "/outbox";
-  auto names = transport.list(directory, deadline);
+  auto names = list_folder(transport, directory, deadline);
   if (!names) return names.error();
   std::vector<std::string> results;
   for (const std::string& name : *names) {
@@ -302,8 +303,9 @@ void SiteClient::submit(
         if (auto put = program.deliver(*tools.transport, workspace, deadline); !put) return put;
         tools.pilot_seen = now;
       }
-      return tools.transport->put_text(
-          {{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);
+      return write_files(*tools.transport,
+                         {{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}},
+                         deadline);
     });
     // Until the submit command runs nothing can have been submitted, and what keeps a login or a
     // file from us may pass without a word.
@@ -350,7 +352,7 @@ void SiteClient::renew_pilot_file(const AllocationId& id, wire::PilotFile file) 
         // be done here.
         (void)guarded("transport", [&]() -> Result<void> {
           if (!has_folder(*tools.transport, workspace, "allocations", deadline)) return {};
-          return tools.transport->put_text({{at, wire::to_text(file), 0600}}, deadline);
+          return write_files(*tools.transport, {{at, wire::to_text(file), 0600}}, deadline);
         });
       },
       [](bool) {});
@@ -487,13 +489,13 @@ void SiteClient::forget(const AllocationId& id) {
                own = site_.workspace + "/allocations/" + id.name](Tools& tools, Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
       std::vector<std::string> gone{own + ".sh", own + ".env", file};
-      if (auto names = tools.transport->list(outbox, deadline)) {
+      if (auto names = list_folder(*tools.transport, outbox, deadline)) {
         for (const std::string& name : *names) {
           if (name.starts_with(prefix) && !name.ends_with(kDamaged))
             gone.push_back(below(outbox, name));
         }
       }
-      return tools.transport->remove(gone, deadline);
+      return remove_files(*tools.transport, gone, deadline);
     });
   };
   call("removing files", kFileLimit, std::move(work), [](bool) {});
@@ -505,13 +507,13 @@ void SiteClient::forget(const AllocationId& id) {
       std::vector<std::string> gone;
       for (const std::string& folder :
            {workspace + "/work", workspace + "/out", workspace + "/spool"}) {
-        auto names = tools.transport->list(folder, deadline);
+        auto names = list_folder(*tools.transport, folder, deadline);
         if (!names) return names.error();
         for (const std::string& name : *names) {
           if (name.starts_with(prefix)) gone.push_back(below(folder, name));
         }
       }
-      return gone.empty() ? Result<void>() : tools.transport->remove(gone, deadline);
+      return gone.empty() ? Result<void>() : remove_files(*tools.transport, gone, deadline);
     });
   };
   call("removing files", kFileLimit, std::move(sweep), [](bool) {});
@@ -522,8 +524,8 @@ void SiteClient::find_left(const std::string& prefix,
   auto names = std::make_shared<std::set<std::string>>();
   auto work = [names, prefix, workspace = site_.workspace](Tools& tools, Deadline deadline) {
     const auto look = [&](const std::string& folder, const std::string& suffix) {
-      const auto there =
-          guarded("transport", [&] { return tools.transport->list(workspace + folder, deadline); });
+      const auto there = guarded(
+          "transport", [&] { return list_folder(*tools.transport, workspace + folder, deadline); });
       if (!there) return;
       for (const std::string& name : *there) {
         if (name.starts_with(prefix) && name.ends_with(suffix) && !name.ends_with(kDamaged))

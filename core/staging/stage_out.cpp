@@ -225,7 +225,9 @@ std::optional<StageError> make_folder_of(const std::string& path) {
 std::optional<StageError> write_whole_file(const std::string& path, std::string_view bytes,
                                            std::uint32_t mode) {
   if (auto no_folder = make_folder_of(path)) return no_folder;
-  const Replacement how{.mode = static_cast<mode_t>(mode), .against_umask = true, .hidden = true};
+  // It is synced where it is published.
+  const Replacement how{
+      .mode = static_cast<mode_t>(mode), .against_umask = true, .hidden = true, .sync = false};
   const int error = replace_file(AT_FDCWD, path, bytes, how);
   if (error != 0) return cannot(path, error);
   return std::nullopt;

@@ -87,6 +87,14 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~by_tables(kCastagnoliTables, bytes, ~0U);
 }
 
+std::string sha256_of(std::string_view bytes) {
+  Key digest;
+  static_assert(Key{}.size() == crypto_hash_sha256_BYTES);
+  ::crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                       bytes.size());
+  return to_hex(digest);
+}
+
 struct ContentHash::State {
   crypto_generichash_state bytes;
 };

@@ -17,6 +17,9 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 /// CRC-32C (Castagnoli), by the processor where it knows how.
 std::uint32_t crc32c(std::string_view bytes);
 
+/// 64 hexadecimal digits.
+std::string sha256_of(std::string_view bytes);
+
 // What bytes are told apart by: their BLAKE2b-256, taken piece by piece.
 
 class ContentHash {

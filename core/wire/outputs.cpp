@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -93,7 +94,7 @@ std::string aside_name(const std::string& directory, const Output& output) {
 /// that far.
 struct Staged {
   const Output* output;
-  Fd folder;
+  int folder;
   std::string name;
   std::string aside;
   bool published{false};
@@ -117,14 +118,18 @@ const char* kind_of(mode_t mode) {
 /// Nothing but a file, or nothing at all, is ever replaced.
 std::optional<OutputRefusal> check_replaced(const Staged& staged) {
   struct stat there {};
-  if (::fstatat(staged.folder.get(), staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+  if (::fstatat(staged.folder, staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
       S_ISREG(there.st_mode))
     return std::nullopt;
   return refuse(Failure::StageOutFailed, *staged.output,
                 std::string("the destination is ") + kind_of(there.st_mode));
 }
 
-std::optional<OutputRefusal> open_destination(Staged& staged) {
+using Folders = std::map<std::string, Fd>;
+// So many outputs wait for the disk once, not each by itself.
+constexpr std::size_t kSyncedTogether = 64;
+
+std::optional<OutputRefusal> open_destination(Staged& staged, Folders& folders) {
   const Output& output = *staged.output;
   const std::string& destination = output.destination();
   const std::size_t slash = destination.rfind('/');
@@ -134,12 +139,14 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
   }
   staged.name = destination.substr(slash + 1);
   const std::string folder = destination.substr(0, std::max<std::size_t>(slash, 1));
-  staged.folder = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!staged.folder)
+  Fd& opened = folders[folder];
+  if (!opened) opened = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  staged.folder = opened.get();
+  if (!opened)
     return refuse(Failure::StageOutFailed, output, "cannot open the destination's directory",
                   errno);
   struct stat info {};
-  if (::fstat(staged.folder.get(), &info) != 0) {
+  if (::fstat(staged.folder, &info) != 0) {
     return refuse(Failure::StageOutFailed, output, "cannot look at the destination's directory",
                   errno);
   }
@@ -155,7 +162,8 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
   return check_replaced(staged);
 }
 
-std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& directory) {
+std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& directory,
+                                          bool syncs) {
   const Output& output = *staged.output;
   auto opened = open_output(directory, output);
   if (auto* refusal = std::get_if<OutputRefusal>(&opened)) return *refusal;
@@ -168,29 +176,29 @@ std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& dir
   // Under another name of its own the task's user could go on changing it.
   const bool is_shared = before.st_nlink > 1;
   if (!is_shared && from &&
-      ::renameat(from.get(), last.c_str(), staged.folder.get(), staged.aside.c_str()) == 0) {
+      ::renameat(from.get(), last.c_str(), staged.folder, staged.aside.c_str()) == 0) {
     // Nothing of the task lives any more, but what arrived is to be what was checked.
     struct stat after {};
     const bool same =
-        ::fstatat(staged.folder.get(), staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
+        ::fstatat(staged.folder, staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
         before.st_ino == after.st_ino && before.st_dev == after.st_dev;
     if (!same) return refuse(Failure::OutputInvalid, output, "it changed while it was moved");
     if ((before.st_mode & kSpecialMode) != 0 &&
         ::fchmod(source.get(), before.st_mode & kPlainMode) != 0)
       return refuse(Failure::StageOutFailed, output, "cannot take its special rights away", errno);
-    if (::fsync(source.get()) != 0)
+    if (syncs && ::fsync(source.get()) != 0)
       return refuse(Failure::StageOutFailed, output, "cannot sync it", errno);
     return std::nullopt;
   }
   if (!is_shared && errno != EXDEV)
     return refuse(Failure::StageOutFailed, output, "cannot move it there", errno);
-  ::unlinkat(staged.folder.get(), staged.aside.c_str(), 0);
-  Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
+  ::unlinkat(staged.folder, staged.aside.c_str(), 0);
+  Fd copy(::openat(staged.folder, staged.aside.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy) return refuse(Failure::StageOutFailed, output, "cannot make a file there", errno);
   int error = copy_all(source.get(), copy.get());
   if (error == 0 && ::fchmod(copy.get(), before.st_mode & kPlainMode) != 0) error = errno;
-  if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
+  if (error == 0 && syncs && ::fsync(copy.get()) != 0) error = errno;
   // A full disk behind NFS may be told of only here.
   if (error == 0 && ::close(copy.release()) != 0) error = errno;
   if (error != 0) return refuse(Failure::StageOutFailed, output, "cannot copy it there", error);
@@ -199,9 +207,8 @@ std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& dir
 
 void take_back(const std::vector<Staged>& all) {
   for (const Staged& staged : all) {
-    if (!staged.folder) continue;
-    ::unlinkat(staged.folder.get(), staged.published ? staged.name.c_str() : staged.aside.c_str(),
-               0);
+    if (staged.folder < 0) continue;
+    ::unlinkat(staged.folder, staged.published ? staged.name.c_str() : staged.aside.c_str(), 0);
   }
 }
 
@@ -235,16 +242,24 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
   std::vector<Staged> all;
   for (const Output& output : outputs) {
     if (!is_left_out(directory, output))
-      all.push_back({&output, Fd(), {}, aside_name(directory, output), false});
+      all.push_back({&output, -1, {}, aside_name(directory, output), false});
   }
+  Folders folders;
   for (Staged& staged : all) {
-    if (auto refusal = open_destination(staged)) return refusal;
+    if (auto refusal = open_destination(staged, folders)) return refusal;
   }
+  const bool syncs_each = all.size() < kSyncedTogether;
   for (Staged& staged : all) {
-    if (auto refusal = stage_beside(staged, directory)) {
+    if (auto refusal = stage_beside(staged, directory, syncs_each)) {
       take_back(all);
       return refusal;
     }
+  }
+  for (const auto& [path, folder] : folders) {
+    if (syncs_each || ::syncfs(folder.get()) == 0) continue;
+    auto refusal = refuse(Failure::StageOutFailed, *all.front().output, "cannot sync it", errno);
+    take_back(all);
+    return refusal;
   }
   for (Staged& staged : all) {
     // It may have come there since.
@@ -252,8 +267,7 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
       take_back(all);
       return refusal;
     }
-    if (::renameat(staged.folder.get(), staged.aside.c_str(), staged.folder.get(),
-                   staged.name.c_str()) != 0) {
+    if (::renameat(staged.folder, staged.aside.c_str(), staged.folder, staged.name.c_str()) != 0) {
       auto refusal =
           refuse(Failure::StageOutFailed, *staged.output, "cannot give it its name", errno);
       take_back(all);
@@ -261,7 +275,7 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
     }
     staged.published = true;
   }
-  for (const Staged& staged : all) ::fsync(staged.folder.get());
+  for (const auto& [path, folder] : folders) ::fsync(folder.get());
   return std::nullopt;
 }
 

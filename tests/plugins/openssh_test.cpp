@@ -27,8 +27,8 @@ TEST(OpenSsh, CallsShareOneConnection) {
   const auto config = config_of(sshd, sshd.port(), sshd.path("user_key"));
   for (int i = 0; i < 3; ++i) {
     const auto transport = contract::load<Transport>(kPlugin, config);
-    const auto names =
-        transport->list("/", std::chrono::steady_clock::now() + std::chrono::seconds(20));
+    const auto names = transport->run({.argv = {"true"}, .environment = {}, .input = {}},
+                                      std::chrono::steady_clock::now() + std::chrono::seconds(20));
     ASSERT_TRUE(names) << names.error().text;
     EXPECT_EQ(sshd.connections(), 1u);
   }
@@ -39,14 +39,15 @@ TEST(OpenSsh, TheSharedConnectionCanBeEnded) {
   auto config = config_of(sshd, sshd.port(), sshd.path("user_key"));
   config.replace(config.find("persist: 2"), 10, "persist: 600");
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(60); };
-  ASSERT_TRUE(contract::load<Transport>(kPlugin, config)->list("/", soon()));
+  ASSERT_TRUE(contract::load<Transport>(kPlugin, config)
+                  ->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   EXPECT_EQ(sshd.connections(), 1u);
   // By another than the one that opened it, as an engine that was started anew is.
   const auto transport = contract::load<Transport>(kPlugin, config);
   dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   EXPECT_TRUE(comes_true([&] { return sshd.connections() == 0; }));
   dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
-  EXPECT_TRUE(transport->list("/", soon()));
+  EXPECT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   // It says that it ends, and takes its socket away after that.
   EXPECT_TRUE(comes_true([&] { return std::filesystem::is_empty(sshd.path("control")); }));
@@ -60,7 +61,8 @@ TEST(OpenSsh, ATargetThatTheHostOnTheWayDoesNotReachIsToldAsSuch) {
                      " -o UserKnownHostsFile=" + gate.path("known_hosts") + " -p " +
                      std::to_string(gate.port()) + " -W %h:%p 127.0.0.1', ");
   const auto names = contract::load<Transport>(kPlugin, config)
-                         ->list("/", std::chrono::steady_clock::now() + std::chrono::seconds(20));
+                         ->run({.argv = {"true"}, .environment = {}, .input = {}},
+                               std::chrono::steady_clock::now() + std::chrono::seconds(20));
   ASSERT_FALSE(names);
   EXPECT_THAT(names.error().text,
               testing::HasSubstr("the host on the way there could not connect"));
@@ -83,8 +85,8 @@ TEST(OpenSsh, WhereAPersonMustAnswerItSaysHowToOpenTheConnection) {
   Sshd sshd("AuthenticationMethods keyboard-interactive\nKbdInteractiveAuthentication yes");
   const auto transport =
       contract::load<Transport>(kPlugin, config_of(sshd, sshd.port(), sshd.path("user_key")));
-  const auto names =
-      transport->list("/", std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  const auto names = transport->run({.argv = {"true"}, .environment = {}, .input = {}},
+                                    std::chrono::steady_clock::now() + std::chrono::seconds(20));
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind, Error::Kind::Rejected);
   EXPECT_THAT(names.error().text, testing::HasSubstr("wants a person to answer"));
@@ -97,7 +99,8 @@ TEST(OpenSsh, AConnectionOpenedByHandIsUsed) {
   Sshd::make_key(sshd.path("unknown_key"));
   const auto config = config_of(sshd, sshd.port(), sshd.path("unknown_key"));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  const auto refused = contract::load<Transport>(kPlugin, config)->list("/", deadline);
+  const auto refused = contract::load<Transport>(kPlugin, config)
+                           ->run({.argv = {"true"}, .environment = {}, .input = {}}, deadline);
   ASSERT_FALSE(refused);
   // What the error says, by a person who has another key.
   const std::string text = refused.error().text;
@@ -108,10 +111,11 @@ TEST(OpenSsh, AConnectionOpenedByHandIsUsed) {
   Sshd::run(command + " 2>/dev/null");
   std::filesystem::remove(sshd.path("unknown_key"));
   const auto transport = contract::load<Transport>(kPlugin, config);
-  const auto names = transport->list("/", deadline);
+  const auto names = transport->run({.argv = {"true"}, .environment = {}, .input = {}}, deadline);
   EXPECT_TRUE(names) << names.error().text;
   dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
-  EXPECT_TRUE(transport->list("/", deadline)) << "it is not ours to end";
+  EXPECT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, deadline))
+      << "it is not ours to end";
   Sshd::run("ssh -O exit -S " + socket.substr(0, socket.find(' ')) + " 127.0.0.1 2>/dev/null");
 }
 

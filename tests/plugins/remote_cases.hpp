@@ -55,7 +55,8 @@ class Remote : public testing::TestWithParam<RemoteCase> {
     return output ? *output : CommandOutput{.exit_code = -2};
   }
   static Error error_of(Transport& transport) {
-    const auto names = transport.list("/", soon(std::chrono::seconds(20)));
+    const auto names = transport.run({.argv = {"true"}, .environment = {}, .input = {}},
+                                     soon(std::chrono::seconds(20)));
     EXPECT_FALSE(names);
     return names ? Error{} : names.error();
   }
@@ -146,39 +147,10 @@ TEST_P(Remote, NobodyListensIsTransient) {
   EXPECT_THAT(error.text, testing::HasSubstr("connection refused"));
 }
 
-TEST_P(Remote, AnUploadThatWasCutGoesOnWhereItWas) {
-  Sshd sshd;
-  CuttingProxy proxy(sshd.port());
-  sshd.know_host(proxy.port());
-  constexpr std::size_t kSize = 30u << 20;
-  const std::string text = bytes(kSize);
-  std::ofstream(sshd.path("large"), std::ios::binary) << text;
-  const auto transport = make(sshd, "", proxy.port());
-  ASSERT_TRUE(transport->list("/", soon()));
-  proxy.cut_after(kSize / 2);
-  const auto put = transport->put({{sshd.path("large"), sshd.path("there/large"), 0640}}, soon());
-  ASSERT_TRUE(put) << put.error().text;
-  EXPECT_EQ(proxy.cuts(), 1);
-  EXPECT_TRUE(text_of_file(sshd.path("there/large")) == text);
-  // What was under way when it was cut is sent twice, and nothing else.
-  EXPECT_LT(proxy.forwarded(), kSize + (6u << 20));
-  RecordProperty("forwarded", std::to_string(proxy.forwarded()));
-  std::cout << "bytes sent for " << kSize << ": " << proxy.forwarded() << "\n";
-  const auto names = transport->list(sshd.path("there"), soon());
-  ASSERT_TRUE(names);
-  EXPECT_EQ(*names, std::vector<std::string>{"large"});
-  // And back.
-  proxy.cut_back_after(kSize / 2);
-  const auto got = transport->get({{sshd.path("there/large"), sshd.path("back"), 0600}}, soon());
-  ASSERT_TRUE(got) << got.error().text;
-  EXPECT_EQ(proxy.cuts(), 2);
-  EXPECT_TRUE(text_of_file(sshd.path("back")) == text);
-}
-
 TEST_P(Remote, TheDeadlineKillsWhatRunsThere) {
   Sshd sshd;
   const auto transport = make(sshd);
-  ASSERT_TRUE(transport->list("/", soon()));
+  ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   // By us, and not by the watcher there, which is the later: on a busy machine both may be late.
   bool is_by_us = false;
@@ -202,16 +174,11 @@ TEST_P(Remote, AServerOfOneSessionIsEnough) {
   Sshd sshd("MaxSessions 1");
   const auto transport = make(sshd);
   const std::string large = bytes(std::size_t{1} << 20);
-  std::ofstream(sshd.path("large"), std::ios::binary) << large;
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(run(*transport, "echo one").standard_output, "one\n");
-    const auto names = transport->list("/", soon());
-    EXPECT_TRUE(names) << names.error().text;
-    const auto put = transport->put({{sshd.path("large"), sshd.path("there"), 0600}}, soon());
-    EXPECT_TRUE(put) << put.error().text;
-    const auto got = transport->get({{sshd.path("there"), sshd.path("back"), 0600}}, soon());
-    EXPECT_TRUE(got) << got.error().text;
-    EXPECT_TRUE(text_of_file(sshd.path("back")) == large);
+    const auto back = transport->run({.argv = {"cat"}, .environment = {}, .input = large}, soon());
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_TRUE(back->standard_output == large);
   }
   // What holds the one session is ended there all the same.
   const auto hung = run(*transport, "echo $$ > " + sshd.path("pid") + "; sleep 600",
@@ -221,7 +188,7 @@ TEST_P(Remote, AServerOfOneSessionIsEnough) {
   const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
   ASSERT_TRUE(stream) << stream.error().text;
   EXPECT_EQ(run(*transport, "echo beside").standard_output, "beside\n");
-  ::close(stream->descriptor);
+  ::close(*stream);
 }
 
 TEST_P(Remote, ALoginProfileThatHangsLeavesNothingThere) {
@@ -252,7 +219,7 @@ TEST_P(Remote, WhatStartFilesPrintDoesNoHarm) {
   EXPECT_EQ(output.standard_error, "err\n");
   const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
   ASSERT_TRUE(stream) << stream.error().text;
-  ::close(stream->descriptor);
+  ::close(*stream);
 }
 
 TEST_P(Remote, ItsEnvironmentCanBeSet) {
@@ -261,35 +228,6 @@ TEST_P(Remote, ItsEnvironmentCanBeSet) {
   const auto transport = make(sshd, "environment: {SLURM_CONF: /etc/mine.conf}\n");
   EXPECT_EQ(run(*transport, "echo $SLURM_CONF $HOME").standard_output,
             "/etc/mine.conf " + sshd.home() + "\n");
-}
-
-TEST_P(Remote, AThousandFilesGoInOneCall) {
-  Sshd sshd;
-  const auto transport = make(sshd);
-  std::vector<FileText> files;
-  files.reserve(1000);
-  for (int i = 0; i < 1000; ++i) {
-    files.push_back({sshd.path("many/" + std::to_string(i % 10) + "/" + std::to_string(i)),
-                     "text " + std::to_string(i) + std::string(1, static_cast<char>(i)),
-                     i % 2 == 0 ? 0600u : 0755u});
-  }
-  const auto start = std::chrono::steady_clock::now();
-  const auto put = transport->put_text(files, soon());
-  ASSERT_TRUE(put) << put.error().text;
-  std::cout << "1000 files: "
-            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
-            << " s\n";
-  for (const FileText& file : files) {
-    ASSERT_EQ(text_of_file(file.path), file.text);
-    struct stat facts {};
-    ASSERT_EQ(::stat(file.path.c_str(), &facts), 0);
-    ASSERT_EQ(facts.st_mode & 07777, file.mode);
-  }
-  std::vector<std::string> paths;
-  paths.reserve(files.size());
-  for (const FileText& file : files) paths.push_back(file.path);
-  EXPECT_TRUE(transport->remove(paths, soon()));
-  EXPECT_EQ(transport->list(sshd.path("many/3"), soon())->size(), 0u);
 }
 
 TEST_P(Remote, EveryByteArrivesAsItIs) {
@@ -302,36 +240,30 @@ TEST_P(Remote, EveryByteArrivesAsItIs) {
       soon());
   ASSERT_TRUE(output) << output.error().text;
   EXPECT_EQ(output->standard_output, all + "|-n||a b|");
-  const std::string path = sshd.path("-odd 'name\" \\n\xff\n$x");
-  ASSERT_TRUE(transport->put_text({{path, all + '\0' + all, 0600}}, soon()));
-  EXPECT_EQ(text_of_file(path), all + '\0' + all);
-  const auto back = transport->read(path, 0, 1000, soon());
-  ASSERT_TRUE(back) << back.error().text;
-  EXPECT_EQ(*back, all + '\0' + all);
-  EXPECT_TRUE(transport->remove({path}, soon()));
-  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_P(Remote, APeerThatIsFrozenDoesNotHoldACallBeyondItsDeadline) {
   Sshd sshd;
   const auto transport = make(sshd);
-  ASSERT_TRUE(transport->list("/", soon()));
+  ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   sshd.signal_connections(SIGSTOP);
   const auto start = std::chrono::steady_clock::now();
-  const auto names = transport->list("/", soon(std::chrono::milliseconds(1500)));
+  const auto names = transport->run({.argv = {"true"}, .environment = {}, .input = {}},
+                                    soon(std::chrono::milliseconds(1500)));
   const auto took = std::chrono::steady_clock::now() - start;
   sshd.signal_connections(SIGCONT);
-  ASSERT_FALSE(names);
-  EXPECT_EQ(names.error().kind, Error::Kind::Transient);
+  EXPECT_TRUE(names ? names->timed_out : names.error().kind == Error::Kind::Transient);
   EXPECT_GE(took, std::chrono::milliseconds(1500));
   EXPECT_LT(took, std::chrono::seconds(20));
-  EXPECT_TRUE(comes_true([&] { return transport->list("/", soon()).has_value(); }));
+  EXPECT_TRUE(comes_true([&] {
+    return transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()).has_value();
+  }));
 }
 
 TEST_P(Remote, AConnectionThatIsCutInACommandIsTransient) {
   Sshd sshd;
   const auto transport = make(sshd);
-  ASSERT_TRUE(transport->list("/", soon()));
+  ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   std::thread cutter([&] {
     comes_true([&] { return std::filesystem::exists(sshd.path("runs")); });
     sshd.signal_connections(SIGKILL);
@@ -389,18 +321,6 @@ TEST_P(Remote, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal("host: a\nuser: 'a b'"), HasSubstr("line 2: 'user' may have letters"));
   EXPECT_THAT(refusal("host: a\nport: 0"), HasSubstr("'port' must be a whole number"));
   EXPECT_THAT(refusal("host: a\nenvironment: {1A: b}"), HasSubstr("no name of a variable"));
-}
-
-TEST_P(Remote, WhatAPersonMustMendIsRejected) {
-  Sshd sshd;
-  const auto transport = make(sshd);
-  const auto full = transport->put_text({{"/dev/full/x", "text", 0600}}, soon());
-  ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().kind, Error::Kind::Rejected) << full.error().text;
-  EXPECT_THAT(full.error().text, testing::HasSubstr("/dev/full"));
-  const auto absent = transport->read("/no/such/file", 0, 1, soon());
-  ASSERT_FALSE(absent);
-  EXPECT_EQ(absent.error().kind, Error::Kind::Rejected) << absent.error().text;
 }
 
 }  // namespace hpcbatch

@@ -82,15 +82,6 @@ TEST(SharedFs, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal_of("- a"), HasSubstr("must be a map"));
 }
 
-TEST(SharedFs, APipeWhereAFileIsExpectedIsRefusedAtOnce) {
-  const std::string pipe = testing::TempDir() + "pipe-" + std::to_string(::getpid());
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const auto text = make()->read(pipe, 0, 1, soon());
-  ::unlink(pipe.c_str());
-  ASSERT_FALSE(text);
-  EXPECT_THAT(text.error().text, HasSubstr("no regular file"));
-}
-
 TEST(SharedFs, SignalsThatTheEngineIgnoresReachCommands) {
   ::signal(SIGPIPE, SIG_IGN);
   const auto output = make()->run({.argv = {"sh", "-c", "kill -PIPE $$; echo survived"}}, soon());
@@ -134,9 +125,9 @@ TEST(SharedFs, ProgramsBehindStreamsAreReaped) {
   const auto stream = transport->open({.argv = {"sh", "-c", "echo $$"}}, soon());
   ASSERT_TRUE(stream);
   char buffer[32]{};
-  ASSERT_GT(::read(stream->descriptor, buffer, sizeof buffer - 1), 0);
-  EXPECT_EQ(::read(stream->descriptor, buffer + 16, 8), 0);  // its end
-  ::close(stream->descriptor);
+  ASSERT_GT(::read(*stream, buffer, sizeof buffer - 1), 0);
+  EXPECT_EQ(::read(*stream, buffer + 16, 8), 0);  // its end
+  ::close(*stream);
   const std::string process = std::to_string(std::atoi(buffer));
   const auto gone_by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   bool gone = false;

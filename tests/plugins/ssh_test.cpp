@@ -39,7 +39,7 @@ Sshd& contract_sshd() {
 }
 
 Error error_of(Transport& transport) {
-  const auto names = transport.list("/", soon());
+  const auto names = transport.run({.argv = {"true"}, .environment = {}, .input = {}}, soon());
   EXPECT_FALSE(names);
   return names ? Error{} : names.error();
 }
@@ -51,7 +51,7 @@ TEST(Ssh, AnUnknownHostIsToldWithItsFingerprintAndWhatToRun) {
   EXPECT_THAT(text, testing::HasSubstr(sshd.fingerprint()));
   // The command does what it says.
   Sshd::run(text.substr(text.find("printf ")));
-  EXPECT_TRUE(make(sshd)->list("/", soon()));
+  EXPECT_TRUE(make(sshd)->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
 }
 
 TEST(Ssh, AnAgentThatDoesNotAnswerIsNotWaitedForWithoutEnd) {
@@ -67,7 +67,8 @@ TEST(Ssh, AnAgentThatDoesNotAnswerIsNotWaitedForWithoutEnd) {
   const auto transport =
       contract::load<Transport>(kPlugin, "host: 127.0.0.1\nport: " + std::to_string(sshd.port()) +
                                              "\nknown_hosts: " + sshd.path("known_hosts") + "\n");
-  const auto names = transport->list("/", std::chrono::steady_clock::now() + 2s);
+  const auto names = transport->run({.argv = {"true"}, .environment = {}, .input = {}},
+                                    std::chrono::steady_clock::now() + 2s);
   ::unsetenv("SSH_AUTH_SOCK");
   ::close(agent);
   ASSERT_FALSE(names);
@@ -93,7 +94,8 @@ TEST(Ssh, WhereAPersonMustAnswerItNamesTheOtherTransport) {
 TEST(Ssh, TakesTheFastestCipherThatTheServerHas) {
   const auto cipher_at = [](const std::string& offered) {
     Sshd sshd("LogLevel DEBUG1\nCiphers " + offered);
-    EXPECT_TRUE(make(sshd)->list("/", soon())) << offered;
+    EXPECT_TRUE(make(sshd)->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()))
+        << offered;
     const std::string log = text_of_file(sshd.path("log"));
     const std::string before = "client->server cipher: ";
     const auto at = log.find(before);
@@ -111,7 +113,8 @@ TEST(Ssh, TakesTheFastestCipherThatTheServerHas) {
 TEST(Ssh, CallsShareOneLogin) {
   Sshd sshd;
   const auto transport = make(sshd);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(transport->list("/", soon()));
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   EXPECT_EQ(sshd.connections(), 1u);
 }
 
@@ -150,17 +153,17 @@ TEST(Ssh, EachStreamHasALoginOfItsOwn) {
   for (int i = 0; i < 2; ++i) {
     const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
     ASSERT_TRUE(stream) << stream.error().text;
-    streams.push_back(stream->descriptor);
+    streams.push_back(*stream);
   }
-  EXPECT_TRUE(transport->list("/", soon()));
-  EXPECT_TRUE(transport->list("/", soon()));
+  EXPECT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
+  EXPECT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
   EXPECT_EQ(sshd.connections(), 3u);
   EXPECT_EQ(::write(streams.front(), "word", 4), 4);
   char back[4]{};
   EXPECT_EQ(::recv(streams.front(), back, 4, MSG_WAITALL), 4);
   EXPECT_EQ(std::string(back, 4), "word");
   for (const int stream : streams) ::close(stream);
-  EXPECT_TRUE(transport->list("/", soon()));
+  EXPECT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
 }
 
 TEST(Ssh, AStreamWhosePeerFallsSilentEnds) {
@@ -169,14 +172,14 @@ TEST(Ssh, AStreamWhosePeerFallsSilentEnds) {
   const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
   ASSERT_TRUE(stream) << stream.error().text;
   // One that has nothing to say but answers is kept.
-  pollfd end{stream->descriptor, POLLIN, 0};
+  pollfd end{*stream, POLLIN, 0};
   EXPECT_EQ(::poll(&end, 1, 5000), 0);
   sshd.signal_connections(SIGSTOP);
   EXPECT_EQ(::poll(&end, 1, 10'000), 1);
   sshd.signal_connections(SIGCONT);
   char c = 0;
-  EXPECT_EQ(::read(stream->descriptor, &c, 1), 0);
-  ::close(stream->descriptor);
+  EXPECT_EQ(::read(*stream, &c, 1), 0);
+  ::close(*stream);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ssh, Remote,
@@ -186,15 +189,16 @@ INSTANTIATE_TEST_SUITE_P(Ssh, Remote,
 
 namespace contract {
 INSTANTIATE_TEST_SUITE_P(Ssh, TransportContract,
-                         testing::Values(TransportCase{.make =
-                                                           [] {
-                                                             auto transport = make(contract_sshd());
-                                                             // The descriptor of its login is no
-                                                             // leak of a call.
-                                                             EXPECT_TRUE(
-                                                                 transport->list("/", soon()));
-                                                             return transport;
-                                                           },
-                                                       .directory = testing::TempDir()}));
+                         testing::Values(TransportCase{
+                             .make =
+                                 [] {
+                                   auto transport = make(contract_sshd());
+                                   // The descriptor of its login is no
+                                   // leak of a call.
+                                   EXPECT_TRUE(transport->run(
+                                       {.argv = {"true"}, .environment = {}, .input = {}}, soon()));
+                                   return transport;
+                                 },
+                             .directory = testing::TempDir()}));
 }  // namespace contract
 }  // namespace hpcbatch

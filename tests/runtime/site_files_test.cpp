@@ -83,26 +83,7 @@ class MeddledTransport final : public Transport {
     }
     return real_->run(command, deadline);
   }
-  Result<void> put(const std::vector<Copy>& files, Deadline deadline) override {
-    return real_->put(files, deadline);
-  }
-  Result<void> put_text(const std::vector<FileText>& files, Deadline deadline) override {
-    return real_->put_text(files, deadline);
-  }
-  Result<void> get(const std::vector<Copy>& files, Deadline deadline) override {
-    return real_->get(files, deadline);
-  }
-  Result<std::string> read(const std::string& path, std::uint64_t offset, std::uint64_t length,
-                           Deadline deadline) override {
-    return real_->read(path, offset, length, deadline);
-  }
-  Result<std::vector<std::string>> list(const std::string& directory, Deadline deadline) override {
-    return real_->list(directory, deadline);
-  }
-  Result<void> remove(const std::vector<std::string>& paths, Deadline deadline) override {
-    return real_->remove(paths, deadline);
-  }
-  Result<ByteStream> open(const CommandLine& command, Deadline deadline) override {
+  Result<int> open(const CommandLine& command, Deadline deadline) override {
     auto stream = real_->open(command, deadline);
     std::array<int, 2> ends{};
     if (!stream || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -116,12 +97,11 @@ class MeddledTransport final : public Transport {
       }
     }
     between_.emplace_back(
-        [here = Fd(ends[1]), there = Fd(stream->descriptor), left, meddling = meddling_]() mutable {
+        [here = Fd(ends[1]), there = Fd(*stream), left, meddling = meddling_]() mutable {
           stand_between(std::move(here), std::move(there), left, meddling);
         });
-    return ByteStream{.descriptor = ends[0], .wants_pump = false};
+    return ends[0];
   }
-  void pump(int descriptor) override { real_->pump(descriptor); }
 
  private:
   std::unique_ptr<Transport> real_;

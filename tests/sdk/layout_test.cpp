@@ -15,7 +15,7 @@ namespace {
 #if defined(__x86_64__) && !defined(_GLIBCXX_DEBUG)
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
-static_assert(HPCBATCH_ABI_MAJOR == 1);
+static_assert(HPCBATCH_ABI_MAJOR == 2);
 static_assert(sizeof(hpcbatch_plugin_descriptor) == 48);
 static_assert(offsetof(hpcbatch_plugin_descriptor, create) == 40);
 
@@ -30,8 +30,6 @@ static_assert(offsetof(AllocationRequest, gpus) == 88 &&
 static_assert(sizeof(SubmitRefused) == 40);
 static_assert(sizeof(BatchJob) == 144 && offsetof(BatchJob, nodes) == 120);
 static_assert(sizeof(Offer) == 120 && offsetof(Offer, walltime) == 104);
-
-static_assert(sizeof(Copy) == 72 && sizeof(FileText) == 72 && sizeof(ByteStream) == 8);
 
 static_assert(sizeof(InputFile) == 48 && sizeof(ToolRequest) == 176 &&
               offsetof(ToolRequest, outputs) == 128);

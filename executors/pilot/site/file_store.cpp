@@ -88,7 +88,7 @@ namespace {
 constexpr std::time_t kStale = std::time_t{24} * 60 * 60;
 constexpr int kLockPause = 50;
 // So many files wait for the disk once, not each by itself.
-constexpr int kSyncedTogether = 16;
+constexpr int kSyncedTogether = 64;
 
 using wire::FileTrouble;
 

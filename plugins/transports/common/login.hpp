@@ -53,8 +53,8 @@ class Login {
   /// Gives the text to the far user's login shell.  `Rejected` says that nothing of it ran.
   virtual Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) = 0;
   /// As `exec`; what comes and goes after `line`, which ends with a newline, is the stream.
-  virtual Result<ByteStream> open(const std::string& text, const std::string& input,
-                                  const std::string& line, Deadline deadline) = 0;
+  virtual Result<int> open(const std::string& text, const std::string& input,
+                           const std::string& line, Deadline deadline) = 0;
   /// Another number after another login.
   virtual std::uint64_t number() const = 0;
   /// Who and where, for errors.

@@ -42,14 +42,11 @@ Frame new_frame() {
   return {nonce};
 }
 
-FramedAnswer::FramedAnswer(const Frame& frame, Take take)
-    : begin_(frame.begin() + " "), end_(frame.end() + " "), take_(std::move(take)) {}
-
 void FramedAnswer::received(Stream stream, std::string_view bytes) {
   Part& at = part(stream);
   at.pending.append(bytes);
   if (at.where == Where::Before && !look_for_begin(at)) return;
-  if (at.where == Where::Within && !look_for_end(stream, at)) return;
+  if (at.where == Where::Within && !look_for_end(at)) return;
   at.around += at.pending;
   at.pending.clear();
   keep_the_end(at.around);
@@ -73,29 +70,19 @@ bool FramedAnswer::look_for_begin(Part& at) {
   return true;
 }
 
-bool FramedAnswer::look_for_end(Stream stream, Part& at) {
+bool FramedAnswer::look_for_end(Part& at) {
   const auto found = at.pending.find(end_);
-  if (found == std::string::npos) {
-    give(stream, at, at.pending.size() - beginning_at_end(at.pending, end_));
-    return false;
-  }
-  give(stream, at, found);
+  const std::size_t bytes =
+      found == std::string::npos ? at.pending.size() - beginning_at_end(at.pending, end_) : found;
+  at.kept.append(at.pending, 0, bytes);
+  at.pending.erase(0, bytes);
+  if (found == std::string::npos) return false;
   const auto line_end = at.pending.find('\n');
   if (line_end == std::string::npos) return false;
   exit_code_ = number_in(std::string_view(at.pending).substr(end_.size()));
   at.pending.erase(0, line_end + 1);
   at.where = Where::After;
   return true;
-}
-
-void FramedAnswer::give(Stream stream, Part& at, std::size_t bytes) {
-  const std::string_view part_of_answer = std::string_view(at.pending).substr(0, bytes);
-  if (take_) {
-    if (bytes > 0) take_(stream, part_of_answer);
-  } else {
-    at.kept.append(part_of_answer);
-  }
-  at.pending.erase(0, bytes);
 }
 
 bool FramedAnswer::has_begun() const {
@@ -172,10 +159,6 @@ std::string exports(const std::map<std::string, std::string>& environment) {
   for (const auto& [name, value] : environment)
     text += "export " + name + "=" + shell_quoted(value) + "\n";
   return text;
-}
-
-bool is_plain(char c) {
-  return (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
 }
 
 }  // namespace
@@ -261,26 +244,6 @@ std::optional<std::map<std::string, std::string>> read_environment(const Frame& 
       environment.emplace(name, line.substr(equals + 1));
   }
   return environment;
-}
-
-std::string print_text(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), is_plain)) return "printf %s " + shell_quoted(text);
-  std::string coded;
-  coded.reserve(text.size() * 2);
-  for (const char c : text) {
-    if (is_plain(c) && c != '\\') {
-      coded += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    coded += "\\0";
-    for (const int shift : {6, 3, 0}) coded += static_cast<char>('0' + ((byte >> shift) & 7));
-  }
-  return "printf %b " + shell_quoted(coded);
-}
-
-std::string quoted_path(const std::string& path) {
-  return shell_quoted(path.starts_with('-') ? "./" + path : path);
 }
 
 }  // namespace hpcbatch

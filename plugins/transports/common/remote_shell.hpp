@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,9 +31,8 @@ Frame new_frame();
 /// Reads streams of the form `anything BEGIN GROUP\n the answer END CODE\n anything`.
 class FramedAnswer {
  public:
-  using Take = std::function<void(Stream, std::string_view)>;
-  /// Without `take` the answer is kept.
-  explicit FramedAnswer(const Frame& frame, Take take = {});
+  explicit FramedAnswer(const Frame& frame)
+      : begin_(frame.begin() + " "), end_(frame.end() + " ") {}
 
   void received(Stream stream, std::string_view bytes);
   /// On one stream at least: the command may have run.
@@ -60,12 +58,10 @@ class FramedAnswer {
   };
   Part& part(Stream stream) { return parts_[static_cast<std::size_t>(stream)]; }
   bool look_for_begin(Part& part);
-  bool look_for_end(Stream stream, Part& part);
-  void give(Stream stream, Part& part, std::size_t bytes);
+  bool look_for_end(Part& part);
 
   std::string begin_;
   std::string end_;
-  Take take_;
   std::array<Part, 2> parts_;
   int group_{0};
   int exit_code_{-1};
@@ -74,9 +70,8 @@ class FramedAnswer {
 /// Sends a script, then an input, and keeps the answer.
 class Question : public Exchange {
  public:
-  Question(const Frame& frame, std::string_view script, std::string_view input = {},
-           FramedAnswer::Take take = {})
-      : answer(frame, std::move(take)), script_(script), input_(input) {}
+  Question(const Frame& frame, std::string_view script, std::string_view input = {})
+      : answer(frame), script_(script), input_(input) {}
 
   std::string_view to_send() override { return script_.empty() ? input_ : script_; }
   void sent(std::size_t bytes) override {
@@ -87,9 +82,6 @@ class Question : public Exchange {
   bool is_over() const override { return answer.is_whole(); }
 
   FramedAnswer answer;
-
- protected:
-  bool script_is_sent() const { return script_.empty(); }
 
  private:
   std::string_view script_;
@@ -124,11 +116,5 @@ std::string environment_script(const Frame& frame, std::chrono::milliseconds lim
 /// Nothing where the login shell did not answer.
 std::optional<std::map<std::string, std::string>> read_environment(const Frame& frame,
                                                                    std::string_view output);
-
-/// A shell word of any text without NUL; what is not plain ASCII is written so that no shell
-/// misreads it.
-std::string print_text(std::string_view text);
-/// A path as one quoted word that is never taken for an option.
-std::string quoted_path(const std::string& path);
 
 }  // namespace hpcbatch

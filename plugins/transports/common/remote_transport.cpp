@@ -1,9 +1,6 @@
 #include "remote_transport.hpp"
 
 #include "environment.hpp"
-#include "file_scripts.hpp"
-#include "local_file.hpp"
-#include "remote_copy.hpp"
 #include "remote_shell.hpp"
 
 #include "hpcbatch/answer_bounds.hpp"
@@ -16,9 +13,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Up to this size a file goes in the script of many; above it one by one, and can be resumed.
-constexpr std::uint64_t kSmallFile = 256u << 10;
-constexpr std::uint64_t kMostInOneScript = 8u << 20;
 // How long a user's own start files may take.
 constexpr milliseconds kStartFiles{30'000};
 constexpr milliseconds kForTheKill{900};
@@ -67,24 +61,6 @@ class Running final : public Question {
 };
 
 }  // namespace
-
-Result<RemoteTransport::Answer> RemoteTransport::ask(const std::string& what,
-                                                     const std::string& body, Deadline deadline) {
-  if (Clock::now() >= deadline) return passing(what + ": its deadline passed before it was begun");
-  const Frame frame = new_frame();
-  const std::string script = framed(frame, body, left_until(deadline));
-  Question question(frame, script);
-  const auto ended = login_->exec(
-      starter(script.size(), InputAfterScript::No, FarEnvironment::Minimal), question, deadline);
-  if (!ended) return ended.error();
-  if (*ended == Ending::TimedOut) {
-    kill(question.answer.group(), deadline + kForTheKill);
-    return passing(what + ": " + login_->name() + " did not answer before the deadline");
-  }
-  if (!question.answer.is_whole()) return no_answer(what, question.answer);
-  return Answer{question.answer.exit_code(), std::move(question.answer.kept(Stream::Output)),
-                std::move(question.answer.kept(Stream::Error))};
-}
 
 Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline deadline) {
   if (command.argv.empty()) return refused("cannot run an empty command");
@@ -145,10 +121,9 @@ Result<void> RemoteTransport::learn_environment(Deadline deadline) {
   if (!question.answer.is_whole()) return no_answer(what, question.answer);
   auto environment = read_environment(frame, question.answer.kept(Stream::Output));
   if (!environment) {
-    return passing(
-        script_error(what + ": the login shell did not answer", question.answer.kept(Stream::Error))
-            .text +
-        mend);
+    const std::string said = output_tail(question.answer);
+    return passing(what + ": the login shell did not answer" + (said.empty() ? "" : ": " + said) +
+                   mend);
   }
   learned_ = std::move(*environment);
   learned_at_ = login_->number();
@@ -170,99 +145,7 @@ Result<Environment> RemoteTransport::environment_of(const CommandLine& command, 
   return environment;
 }
 
-Result<void> RemoteTransport::put(const std::vector<Copy>& files, Deadline deadline) {
-  std::vector<FileText> small;
-  std::vector<const Copy*> large;
-  // All are opened before anything is sent.
-  for (const Copy& file : files) {
-    const auto source = SourceFile::open(file.from);
-    if (!source) return source.error();
-    if (source->size() > kSmallFile) {
-      large.push_back(&file);
-      continue;
-    }
-    auto text = source->read(0, kSmallFile + 1);
-    if (!text) return text.error();
-    if (auto same = source->unchanged(); !same) return same;
-    small.push_back({file.to, std::move(*text), file.mode});
-  }
-  if (auto put = put_text(small, deadline); !put) return put;
-  for (const Copy* file : large) {
-    if (auto sent = send_file(*login_, *file, deadline); !sent) return sent;
-  }
-  return {};
-}
-
-Result<void> RemoteTransport::put_text(const std::vector<FileText>& files, Deadline deadline) {
-  std::vector<FileText> together;
-  std::uint64_t size = 0;
-  const auto write_together = [&]() -> Result<void> {
-    if (together.empty()) return {};
-    const std::string what = "cannot write " + together.front().path +
-                             (together.size() > 1 ? " and others" : "") + " on " + login_->name();
-    auto answer = ask(what, write_script(together, new_frame().nonce), deadline);
-    together.clear();
-    size = 0;
-    if (!answer) return answer.error();
-    if (answer->exit_code != 0) return script_error(what, answer->standard_error);
-    return {};
-  };
-  for (const FileText& file : files) {
-    if (file.text.size() > kMostInOneScript) {
-      if (auto sent = send_text(*login_, file, deadline); !sent) return sent;
-      continue;
-    }
-    if (size + file.text.size() > kMostInOneScript) {
-      if (auto written = write_together(); !written) return written;
-    }
-    together.push_back(file);
-    size += file.text.size();
-  }
-  return write_together();
-}
-
-Result<void> RemoteTransport::get(const std::vector<Copy>& files, Deadline deadline) {
-  for (const Copy& file : files) {
-    if (auto got = receive_file(*login_, file, deadline); !got) return got;
-  }
-  return {};
-}
-
-Result<std::string> RemoteTransport::read(const std::string& path, std::uint64_t offset,
-                                          std::uint64_t length, Deadline deadline) {
-  const std::string what = "cannot read " + path + " on " + login_->name();
-  auto answer = ask(what, read_script(path, offset, length), deadline);
-  if (!answer) return answer.error();
-  // The exit code is the last program's; the one that reads may have failed.
-  if (answer->exit_code != 0 || !answer->standard_error.empty())
-    return script_error(what, answer->standard_error);
-  return std::move(answer->standard_output);
-}
-
-Result<std::vector<std::string>> RemoteTransport::list(const std::string& directory,
-                                                       Deadline deadline) {
-  const std::string what = "cannot list " + directory + " on " + login_->name();
-  auto answer = ask(what, list_script(directory), deadline);
-  if (!answer) return answer.error();
-  if (answer->exit_code == 0) return read_list(answer->standard_output);
-  if (answer->standard_error.find("No such file or directory") != std::string::npos)
-    return read_list(answer->standard_output);
-  return script_error(what, answer->standard_error);
-}
-
-Result<void> RemoteTransport::remove(const std::vector<std::string>& paths, Deadline deadline) {
-  if (paths.empty()) return {};
-  if (std::find(paths.begin(), paths.end(), "") != paths.end())
-    return refused("cannot remove a file without a name");
-  const std::string what = "cannot remove " + paths.front() +
-                           (paths.size() > 1 ? " and others" : "") + " on " + login_->name();
-  auto answer = ask(what, remove_script(paths), deadline);
-  if (!answer) return answer.error();
-  if (answer->exit_code != 0) return script_error(what, answer->standard_error);
-  return {};
-}
-
-Result<ByteStream> RemoteTransport::open(const CommandLine& command, Deadline deadline) {
+Result<int> RemoteTransport::open(const CommandLine& command, Deadline deadline) {
   if (command.argv.empty()) return refused("cannot run an empty command");
   auto environment = environment_of(command, deadline);
   if (!environment) return environment.error();

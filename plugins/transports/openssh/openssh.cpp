@@ -116,4 +116,4 @@ class OpenSsh final : public RemoteTransport, public ConnectionKeeper {
 }  // namespace
 }  // namespace hpcbatch
 
-HPCBATCH_TRANSPORT(hpcbatch::OpenSsh, "openssh", "1.0");
+HPCBATCH_TRANSPORT(hpcbatch::OpenSsh, "openssh", "2.0");

@@ -1,6 +1,5 @@
 #include "program_login.hpp"
 
-#include "../common/checksum.hpp"
 #include "../common/login.hpp"
 #include "../common/process.hpp"
 
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -428,8 +428,8 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
   return ending;
 }
 
-Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string& input,
-                                      const std::string& line, Deadline deadline) {
+Result<int> ProgramLogin::open(const std::string& text, const std::string& input,
+                               const std::string& line, Deadline deadline) {
   reap();
   if (auto obstacle = this->obstacle()) return *obstacle;
   choose_cipher(deadline);
@@ -450,7 +450,7 @@ Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string
   if (found == Found::Yes) {
     back_off_.succeeded();
     talking_.push_back(*process);
-    return ByteStream{.descriptor = ends->ours.release(), .wants_pump = false};
+    return ends->ours.release();
   }
   ends->ours.reset();
   Child child(*process);
@@ -469,6 +469,15 @@ namespace {
 
 // An address of a socket has 108 bytes, of which ssh takes 17 for the name under which it is made.
 constexpr std::size_t kLongestPath = 90;
+
+std::string sha256_of(const std::string& text) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  ::crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                       text.size());
+  std::string digits(2 * digest.size() + 1, '\0');
+  ::sodium_bin2hex(digits.data(), digits.size(), digest.data(), digest.size());
+  return digits;
+}
 
 }  // namespace
 

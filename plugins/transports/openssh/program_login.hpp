@@ -37,8 +37,8 @@ class ProgramLogin final : public Login {
   ~ProgramLogin() override;
 
   Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
-  Result<ByteStream> open(const std::string& text, const std::string& input,
-                          const std::string& line, Deadline deadline) override;
+  Result<int> open(const std::string& text, const std::string& input, const std::string& line,
+                   Deadline deadline) override;
   /// The shared one, where a call has opened it.
   void end_connection(Deadline deadline);
   std::uint64_t number() const override { return 1; }

@@ -1,8 +1,6 @@
 // Transport `shared_fs`: the site's login node is this machine, its file system is ours.
 //
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
-#include "files.hpp"
-
 #include "../common/environment.hpp"
 #include "../common/process.hpp"
 
@@ -36,7 +34,7 @@ Environment read_configuration(const char* config_yaml) {
   return environment;
 }
 
-class SharedFs final : public Transport {
+class SharedFs final : public Transport, public SharedFileSystem {
  public:
   explicit SharedFs(const char* config_yaml) : environment_(read_configuration(config_yaml)) {}
   ~SharedFs() override { reap(); }
@@ -46,50 +44,13 @@ class SharedFs final : public Transport {
     return run_process(command, environment_of(command), deadline);
   }
 
-  Result<void> put(const std::vector<Copy>& files, Deadline deadline) override {
-    for (const Copy& file : files) {
-      if (auto copied = copy_whole(file, deadline); !copied) return copied;
-    }
-    return {};
-  }
-
-  Result<void> put_text(const std::vector<FileText>& files, Deadline deadline) override {
-    for (const FileText& file : files) {
-      if (auto written = write_whole(file, deadline); !written) return written;
-    }
-    return {};
-  }
-
-  Result<void> get(const std::vector<Copy>& files, Deadline deadline) override {
-    return put(files, deadline);
-  }
-
-  Result<std::string> read(const std::string& path, std::uint64_t offset, std::uint64_t length,
-                           Deadline deadline) override {
-    return read_part(path, offset, length, deadline);
-  }
-
-  Result<std::vector<std::string>> list(const std::string& directory, Deadline) override {
-    return names_in(directory);
-  }
-
-  Result<void> remove(const std::vector<std::string>& paths, Deadline) override {
-    Result<void> all;
-    for (const std::string& path : paths) {
-      if (auto removed = remove_all(path); !removed) all = removed;
-    }
-    return all;
-  }
-
-  Result<ByteStream> open(const CommandLine& command, Deadline) override {
+  Result<int> open(const CommandLine& command, Deadline) override {
     reap();
     auto opened = open_process(command, environment_of(command));
     if (!opened) return opened.error();
     talking_.push_back(opened->process);
-    return ByteStream{.descriptor = opened->stream.release(), .wants_pump = false};
+    return opened->stream.release();
   }
-
-  void pump(int) override {}
 
  private:
   Environment environment_of(const CommandLine& command) const {
@@ -111,4 +72,4 @@ class SharedFs final : public Transport {
 }  // namespace
 }  // namespace hpcbatch
 
-HPCBATCH_TRANSPORT(hpcbatch::SharedFs, "shared_fs", "1.0");
+HPCBATCH_TRANSPORT(hpcbatch::SharedFs, "shared_fs", "2.0");

@@ -186,8 +186,8 @@ Result<Ending> LibraryLogin::exec(const std::string& text, Exchange& exchange, D
   return ending;
 }
 
-Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string& input,
-                                      const std::string& line, Deadline deadline) {
+Result<int> LibraryLogin::open(const std::string& text, const std::string& input,
+                               const std::string& line, Deadline deadline) {
   auto channel = open_channel(text, deadline);
   if (!channel) return channel.error();
   Opening opening(input, line);
@@ -221,7 +221,7 @@ Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string
     ::shutdown(talk.ours.get(), SHUT_RDWR);
     talk.is_over = true;
   });
-  return ByteStream{.descriptor = ends[0], .wants_pump = false};
+  return ends[0];
 }
 
 void LibraryLogin::forget_ended() {
@@ -279,4 +279,4 @@ class Ssh final : public RemoteTransport {
 }  // namespace
 }  // namespace hpcbatch
 
-HPCBATCH_TRANSPORT(hpcbatch::Ssh, "ssh", "1.0");
+HPCBATCH_TRANSPORT(hpcbatch::Ssh, "ssh", "2.0");

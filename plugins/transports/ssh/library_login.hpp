@@ -29,8 +29,8 @@ class LibraryLogin final : public Login {
   ~LibraryLogin() override;
 
   Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
-  Result<ByteStream> open(const std::string& text, const std::string& input,
-                          const std::string& line, Deadline deadline) override;
+  Result<int> open(const std::string& text, const std::string& input, const std::string& line,
+                   Deadline deadline) override;
   std::uint64_t number() const override { return logins_; }
   const std::string& name() const override { return settings_.target; }
 

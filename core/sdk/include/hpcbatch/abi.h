@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 #define HPCBATCH_ABI_MAGIC 0x42435048u /* the bytes "HPCB" */
-#define HPCBATCH_ABI_MAJOR 1 /* a virtual or a field of an SDK type changed: must be equal */
-#define HPCBATCH_ABI_MINOR 1 /* something was appended: the plugin's must not be higher */
+#define HPCBATCH_ABI_MAJOR 2 /* a virtual or a field of an SDK type changed: must be equal */
+#define HPCBATCH_ABI_MINOR 0 /* something was appended: the plugin's must not be higher */
 
 enum hpcbatch_plugin_kind {
   HPCBATCH_KIND_SCHEDULER = 1,
   HPCBATCH_KIND_TRANSPORT = 2,
   HPCBATCH_KIND_TOOL = 3,
-  HPCBATCH_KIND_ESTIMATOR = 4 /* since 1.1 */
+  HPCBATCH_KIND_ESTIMATOR = 4
 };
 
 typedef struct hpcbatch_plugin_descriptor { /* NOLINT(readability-identifier-naming): C */

@@ -1,0 +1,267 @@
+#include "sites/workspace_files.hpp"
+
+#include "posix/files.hpp"
+#include "wire/checksum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Standard input is what the files are to hold, one behind the other; four words tell each: mode, size,
+/// SHA-256 and path.  Old programs can only sync everything.
+constexpr const char* kWrite = R"sh(umask 077
+trap 'rm -f -- "$aside"' EXIT
+while [ $# -gt 0 ]; do
+  folder=${4%/*} aside=${4%/*}/.hpcbatch-part-$$-$#
+  mkdir -p -- "$folder" || exit 1
+  [ ! -d "$4" ] || { echo "$4: Is a directory" >&2; exit 1; }
+  head -c "$2" > "$aside" || exit 1
+  if command -v sha256sum >/dev/null; then
+    said=$(sha256sum < "$aside") is=${said%% *} wanted=$3
+  else
+    is=$(($(wc -c < "$aside"))) wanted=$2
+  fi
+  [ "$is" = "$wanted" ] || { echo "$4: what arrived is not what was sent" >&2; exit 1; }
+  chmod "$1" "$aside" && { sync -- "$aside" 2>/dev/null || sync; } && mv -f -- "$aside" "$4" || exit 1
+  sync -- "$folder" 2>/dev/null
+  shift 4
+done)sh";
+
+/// A pipe or a device in its place would hang.
+constexpr const char* kRead = R"sh([ ! -e "$1" ] || [ -f "$1" ] ||
+  { echo "$1: it is no regular file" >&2; exit 1; }
+exec <"$1" || exit 1
+tail -c "+$2" | head -c "$3")sh";
+
+/// Programs leave folders that even their owner may not write to.
+constexpr const char* kRemove = R"sh(rm -rf -- "$@" 2>/dev/null && exit
+find "$@" -type d -exec chmod u+rwx {} \; 2>/dev/null
+rm -rf -- "$@")sh";
+
+constexpr std::uint64_t kReadAtATime = std::uint64_t{32} << 20;
+constexpr std::size_t kRemovedAtATime = 500;
+
+bool is_here(const Transport& transport) {
+  return dynamic_cast<const SharedFileSystem*>(&transport) != nullptr;
+}
+
+/// A person has to mend it, or it passes.
+Error::Kind kind_of(const std::string& said) {
+  static constexpr std::array kOursToMend{
+      "Permission denied", "Operation not permitted", "No such file",       "Not a directory",
+      "Is a directory",    "Read-only file system",   "File name too long", "Too many levels",
+      "no regular file",   "refusing to remove",      "File exists",        "irectory nonexistent"};
+  const bool is_ours = std::any_of(kOursToMend.begin(), kOursToMend.end(), [&](const char* words) {
+    return said.find(words) != std::string::npos;
+  });
+  return is_ours ? Error::Kind::Rejected : Error::Kind::Transient;
+}
+
+Error cannot(const std::string& what, const std::string& why) {
+  return {kind_of(why), fmt::format("cannot {}: {}", what, why)};
+}
+Error cannot(const std::string& what, int error) {
+  return cannot(what, why_not_regular(error));
+}
+
+Error too_late(const std::string& what) {
+  return {Error::Kind::Transient, fmt::format("cannot {}: its deadline passed", what)};
+}
+
+/// What it says; an error in one line where it fails.
+Result<CommandOutput> run_script(Transport& transport, const std::string& what, const char* script,
+                                 const std::vector<std::string>& words, std::string input,
+                                 Deadline deadline) {
+  if (std::chrono::steady_clock::now() >= deadline) return too_late(what);
+  CommandLine command{
+      .argv = {"sh", "-c", script, "sh"}, .environment = {}, .input = std::move(input)};
+  command.argv.insert(command.argv.end(), words.begin(), words.end());
+  auto output = transport.run(command, deadline);
+  if (!output) return output.error();
+  if (output->timed_out) return too_late(what);
+  if (output->exit_code == 0) return output;
+  std::string said = output->standard_error.substr(0, 500);
+  while (said.ends_with('\n')) said.pop_back();
+  std::replace(said.begin(), said.end(), '\n', ';');
+  return cannot(what, said.empty() ? "the far side did not say why" : said);
+}
+
+Result<void> make_folders(const fs::path& folder) {
+  if (folder.empty() || ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (errno != ENOENT) return cannot("make directory " + folder.string(), errno);
+  if (auto above = make_folders(folder.parent_path()); !above) return above;
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return cannot("make directory " + folder.string(), errno);
+}
+
+Result<void> write_here(const FileText& file) {
+  if (auto made = make_folders(fs::path(file.path).parent_path()); !made) return made;
+  const Replacement how{.mode = static_cast<mode_t>(file.mode),
+                        .against_umask = true,
+                        .hidden = true,
+                        .sync_folder = true};
+  const int error = replace_file(AT_FDCWD, file.path, file.text, how);
+  if (error != 0) return cannot("write " + file.path, error);
+  return {};
+}
+
+Result<std::string> read_here(const std::string& path, std::uint64_t offset, std::uint64_t length,
+                              Deadline deadline) {
+  const RegularFile file = open_regular(AT_FDCWD, path, O_RDONLY, Links::Followed);
+  if (!file) return cannot("read " + path, file.error);
+  std::string text;
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  while (text.size() < length) {
+    if (std::chrono::steady_clock::now() >= deadline) return too_late("read " + path);
+    const std::size_t begin = text.size();
+    text.resize(begin + std::min(kPiece, length - begin));
+    const ssize_t got = ::pread(file.fd.get(), text.data() + begin, text.size() - begin,
+                                static_cast<off_t>(offset + begin));
+    const int error = errno;
+    text.resize(begin + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && error != EINTR) return cannot("read " + path, error);
+    if (got == 0) break;
+  }
+  return text;
+}
+
+void make_writable(const std::string& path) {
+  std::error_code ignored;
+  const auto open_up = [&](const fs::path& folder) {
+    if (fs::is_directory(fs::symlink_status(folder, ignored)))
+      fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, ignored);
+  };
+  open_up(path);
+  for (auto at = fs::recursive_directory_iterator(path, ignored);
+       !ignored && at != fs::recursive_directory_iterator(); at.increment(ignored))
+    open_up(at->path());
+}
+
+Result<void> remove_here(const std::vector<std::string>& paths) {
+  Result<void> all;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error == std::errc::permission_denied) {
+      make_writable(path);
+      fs::remove_all(path, error);
+    }
+    if (error) all = cannot("remove " + path, error.value());
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> list_here(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::directory_iterator entries(directory, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error))
+    names.push_back(entries->path().filename().string());
+  if (error) return cannot("list " + directory, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Result<void> write_files(Transport& transport, const std::vector<FileText>& files,
+                         Deadline deadline) {
+  if (files.empty()) return {};
+  const std::string what = "write " + files.front().path + (files.size() > 1 ? " and others" : "");
+  if (is_here(transport)) {
+    if (std::chrono::steady_clock::now() >= deadline) return too_late(what);
+    for (const FileText& file : files) {
+      if (auto written = write_here(file); !written) return written;
+    }
+    return {};
+  }
+  std::vector<std::string> words;
+  std::string input;
+  for (const FileText& file : files) {
+    const std::vector<std::string> told{fmt::format("{:o}", file.mode),
+                                        std::to_string(file.text.size()),
+                                        wire::sha256_of(file.text), file.path};
+    words.insert(words.end(), told.begin(), told.end());
+    input += file.text;
+  }
+  const auto done = run_script(transport, what, kWrite, words, std::move(input), deadline);
+  if (!done) return done.error();
+  return {};
+}
+
+Result<std::string> read_part(Transport& transport, const std::string& path, std::uint64_t offset,
+                              std::uint64_t length, Deadline deadline) {
+  if (is_here(transport)) return read_here(path, offset, length, deadline);
+  auto output =
+      run_script(transport, "read " + path, kRead,
+                 {path, std::to_string(offset + 1), std::to_string(length)}, {}, deadline);
+  if (!output) return output.error();
+  // The exit code is the last program's; the one that reads may have failed.
+  if (!output->standard_error.empty()) return cannot("read " + path, output->standard_error);
+  return std::move(output->standard_output);
+}
+
+Result<std::string> read_whole(Transport& transport, const std::string& path, Deadline deadline) {
+  std::string text;
+  while (true) {
+    const auto part = read_part(transport, path, text.size(), kReadAtATime, deadline);
+    if (!part) return part.error();
+    text += *part;
+    if (part->size() < kReadAtATime) return text;
+  }
+}
+
+Result<std::vector<std::string>> list_folder(Transport& transport, const std::string& directory,
+                                             Deadline deadline) {
+  if (is_here(transport)) return list_here(directory);
+  const auto output = run_script(transport, "list " + directory,
+                                 R"sh([ -e "$1" ] || [ ! -x "${1%/*}" ] || exit 0
+exec find "$1/." -mindepth 1 -maxdepth 1 -print0)sh",
+                                 {directory}, {}, deadline);
+  if (!output) {
+    if (output.error().text.find("No such file or directory") == std::string::npos)
+      return output.error();
+    return std::vector<std::string>();
+  }
+  std::vector<std::string> names;
+  std::string_view rest = output->standard_output;
+  while (!rest.empty()) {
+    const std::string_view path = rest.substr(0, rest.find('\0'));
+    names.emplace_back(path.substr(path.rfind('/') + 1));
+    rest.remove_prefix(std::min(rest.size(), path.size() + 1));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> remove_files(Transport& transport, const std::vector<std::string>& paths,
+                          Deadline deadline) {
+  if (is_here(transport)) return remove_here(paths);
+  for (std::size_t at = 0; at < paths.size(); at += kRemovedAtATime) {
+    const std::vector<std::string> some(
+        paths.begin() + static_cast<std::ptrdiff_t>(at),
+        paths.begin() + static_cast<std::ptrdiff_t>(std::min(at + kRemovedAtATime, paths.size())));
+    const auto done =
+        run_script(transport, "remove " + some.front() + (some.size() > 1 ? " and others" : ""),
+                   kRemove, some, {}, deadline);
+    if (!done) return done.error();
+  }
+  return {};
+}
+
+}  // namespace hpcbatch
