@@ -247,9 +247,9 @@ TEST(Parse, EveryVerbHasItsCommand) {
   EXPECT_THAT(parsed<ExplainCommand>({"explain", "12", "last"}).ids, ElementsAre("12", "last"));
   EXPECT_EQ(refusal({"explain"}).exit_code, 2);
   EXPECT_EQ(refusal({"log"}).exit_code, 2);
-  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop", "--drain"}).mode,
+  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop", "--drain"}).mode(),
             EngineStopCommand::Mode::Drain);
-  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop"}).mode, EngineStopCommand::Mode::Leave);
+  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop"}).mode(), EngineStopCommand::Mode::Leave);
   EXPECT_TRUE(parsed<EngineStatusCommand>({"engine", "status", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorCommand>({"doctor", "--json"}).json);
   EXPECT_EQ(parsed<FsckOptions>({"fsck"}).store, "");

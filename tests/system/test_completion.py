@@ -9,6 +9,8 @@ import pytest
 from engine_at_home import PREFIX
 
 PROGRAM = PREFIX / "bin/hpcbatch"
+# A shell asks the program that is typed.
+SURROUNDINGS = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "HOME": "/nonexistent"}
 
 
 def told(*words):
@@ -22,7 +24,7 @@ def in_bash(*words):
         f"source <({shlex.quote(str(PROGRAM))} completion bash)\nCOMP_WORDS=({line}) COMP_CWORD={len(words)}\n"
         '_hpcbatch\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=SURROUNDINGS)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
@@ -35,7 +37,7 @@ def in_fish(*words):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "HOME": "/nonexistent"},
+        env=SURROUNDINGS,
     )
     assert done.returncode == 0 and "rror" not in done.stderr, done.stderr
     return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
@@ -48,7 +50,7 @@ def in_zsh(*words):
         "compdef() { }; _files() { }; compadd() { shift; print -l -- $@ }\n"
         f"source <({shlex.quote(str(PROGRAM))} completion zsh)\nwords=({line}) CURRENT={len(words) + 1}\n_hpcbatch\n"
     )
-    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=False, env=SURROUNDINGS)
     assert (done.returncode, done.stderr) == (0, "")
     return [offer for offer in done.stdout.split() if offer.startswith(words[-1])]
 

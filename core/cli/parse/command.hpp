@@ -250,7 +250,8 @@ struct EngineStartCommand {
 };
 struct EngineStopCommand {
   enum class Mode { Leave, Drain, Now };
-  Mode mode{Mode::Leave};
+  bool drain{false}, now{false};
+  Mode mode() const { return now ? Mode::Now : drain ? Mode::Drain : Mode::Leave; }
 };
 struct EngineReloadCommand {
   bool or_start{false};  ///< where none runs

@@ -7,10 +7,13 @@
 #include "model/item.hpp"
 #include "programs/program_words.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -309,7 +312,7 @@ void add_reference_verbs(CLI::App& app, Command& into) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer("Example:\n  echo 'source <(hpcbatch completion bash)' >> ~/.bashrc");
-  completion->callback([&app, &into, shell] { into = ShowText{completion_for(app, *shell)}; });
+  completion->callback([&into, shell] { into = ShowText{completion_for(*shell)}; });
   CLI::App* manual = app.add_subcommand("manual", "print the manual page");
   manual->footer("Example:\n  hpcbatch manual | man -l -");
   manual->callback([&app, &into] { into = ShowText{manual_page(app, kOverview)}; });
@@ -336,6 +339,85 @@ void refuse_empty_values(CLI::App& verb) {
 
 }  // namespace
 
+namespace detail {
+
+std::string whole_path(const std::string& path) {
+  if (path.empty()) throw std::invalid_argument("an empty text is not a path");
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+Verb& Verb::group(const char* name) {
+  app_.option_defaults()->group(name);
+  return *this;
+}
+
+Verb& Verb::flag(const std::string& names, bool& into, const std::string& says) {
+  return is(app_.add_flag(names, into, says));
+}
+
+Verb& Verb::read(const std::string& names, const std::string& type,
+                 const std::function<void(const std::string&)>& store, const std::string& says) {
+  const auto guarded = [names, store](const std::string& text) {
+    try {
+      store(text);
+    } catch (const std::invalid_argument& error) {
+      throw CLI::ValidationError(names, error.what());
+    }
+  };
+  return is(app_.add_option_function<std::string>(names, guarded, says)->type_name(type));
+}
+
+Verb& Verb::read_each(const std::string& names, const std::string& type,
+                      const std::function<void(const std::string&)>& store,
+                      const std::string& says) {
+  const auto guarded = [names, store](const std::vector<std::string>& texts) {
+    try {
+      for (const std::string& text : texts) store(text);
+    } catch (const std::invalid_argument& error) {
+      throw CLI::ValidationError(names, error.what());
+    }
+  };
+  return is(app_.add_option_function<std::vector<std::string>>(names, guarded, says)
+                ->allow_extra_args(false)
+                ->type_name(type));
+}
+
+/// The library's own prints the largest number that there is.
+Verb& Verb::check_count(std::int64_t most) {
+  last_->check(CLI::Validator(
+      [most](const std::string& text) {
+        const bool is_number =
+            !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        const bool is_above = is_number && text.find_first_not_of('0') != std::string::npos;
+        std::int64_t number = most;
+        std::from_chars(text.data(), text.data() + text.size(), number);
+        if (is_above && number <= most) return std::string();
+        return is_above ? fmt::format("'{}' is above {}", text, most)
+                        : fmt::format("'{}' is no number from 1 up", text);
+      },
+      ""));
+  return *this;
+}
+
+Verb& Verb::required() {
+  last_->required();
+  return *this;
+}
+
+Verb& Verb::excludes(const char* other) {
+  last_->excludes(app_.get_option(other));
+  return *this;
+}
+
+Verb& Verb::hidden() {
+  last_->group("");
+  return *this;
+}
+
+}  // namespace detail
+
 Command parse_command(const std::vector<std::string>& typed) {
   if (typed.empty() || typed[0] == "--help" || typed[0] == "-h") return ShowText{kOverview};
   std::vector<std::string> words = typed;
@@ -361,6 +443,10 @@ Command parse_command(const std::vector<std::string>& typed) {
   detail::add_plugin_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
   add_reference_verbs(app, command);
+  // What the scripts of the shells ask.
+  if (const std::size_t at = 2;
+      words.size() > at && words[0] == "completion" && words[1] == "words" && words[at] == "--")
+    return ShowText{offers_after(app, {words.begin() + at + 1, words.end()})};
   check_verb(app, words[0]);
   refuse_empty_values(app);
 

@@ -5,15 +5,15 @@
 
 #include <CLI/App.hpp>
 
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace hpcbatch {
 
@@ -26,9 +26,10 @@ namespace detail {
 /// outlive the parsing.
 void add_work_verbs(CLI::App& app, Command& into);
 /// What `run`, `submit` and `split` say of a task: the keys that have an option.
-void add_work_options(CLI::App& verb, WorkOptions& work, bool is_submit = false);
+class Verb;
+void add_work_options(Verb& verb, WorkOptions& work, bool is_submit = false);
 /// Options of some of them, which say this here.
-void add_needs(CLI::App& verb, WorkOptions& needs,
+void add_needs(Verb& verb, WorkOptions& needs,
                const std::vector<std::pair<std::string_view, std::string>>& keys);
 void add_split_verb(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
@@ -38,59 +39,95 @@ void add_foresight_verbs(CLI::App& app, Command& into);
 void add_plugin_verbs(CLI::App& app, Command& into);
 void add_snakemake_verbs(CLI::App& app, Command& into);
 
-}  // namespace detail
-}  // namespace hpcbatch
-
-namespace hpcbatch::detail {
-
-// Adds flags to a verb such that a malformed value is refused with the flag's name.
-
 /// Before a value of --items that begins as options do, so that the parser takes it for a word.
 inline constexpr char kItemMark = '\x01';
 
-/// One value; `store` throws std::invalid_argument where it is not well formed.
-template <class Store>
-CLI::Option* add_value(CLI::App& verb, const std::string& flag, const std::string& type,
-                       Store store, const std::string& description) {
-  const auto guarded = [flag, store](const std::string& text) {
-    try {
-      store(text);
-    } catch (const std::invalid_argument& error) {
-      throw CLI::ValidationError(flag, error.what());
-    }
-  };
-  return verb.add_option_function<std::string>(flag, guarded, description)->type_name(type);
+/// A path of the command line from the root on.  Throws std::invalid_argument.
+std::string whole_path(const std::string& path);
+
+/// The options of a verb in the order of its help, each with the variable that it fills; the variable
+/// outlives the parsing.  What is said of one follows it: `.count("-n", most, "...").required()`.
+class Verb {
+ public:
+  explicit Verb(CLI::App& app) : app_(app) {}
+
+  CLI::App& app() { return app_; }
+  /// Of the options that follow.
+  Verb& group(const char* name);
+  Verb& flag(const std::string& names, bool& into, const std::string& says);
+  Verb& json(bool& into) {
+    return flag("--json", into, "one JSON object a line, with stable keys");
+  }
+  /// A text or a number as the library reads it.
+  template <class Into>
+  Verb& option(const std::string& names, const char* type, Into& into, const std::string& says) {
+    return is(app_.add_option(names, into, says)->type_name(type));
+  }
+  /// A number from 1 up.
+  template <class Number>
+  Verb& count(const std::string& names, Number& into, const std::string& says,
+              std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    return option(names, "N", into, says).check_count(most);
+  }
+  /// `store` takes the text, and throws std::invalid_argument where it is not well formed.
+  Verb& read(const std::string& names, const std::string& type,
+             const std::function<void(const std::string&)>& store, const std::string& says);
+  template <class Into, class Read>
+  Verb& value(const std::string& names, const char* type, Into& into, Read of,
+              const std::string& says) {
+    return read(
+        names, type, [&into, of](const std::string& text) { into = of(text); }, says);
+  }
+  /// The same where it may be given several times, one value each.
+  Verb& read_each(const std::string& names, const std::string& type,
+                  const std::function<void(const std::string&)>& store, const std::string& says);
+  template <class Into, class Read>
+  Verb& values(const std::string& names, const char* type, std::vector<Into>& into, Read of,
+               const std::string& says) {
+    return read_each(
+        names, type, [&into, of](const std::string& text) { into.push_back(of(text)); }, says);
+  }
+  template <class Into>
+  Verb& path(const std::string& names, const char* type, Into& into, const std::string& says) {
+    return value(names, type, into, whole_path, says);
+  }
+  Verb& required();
+  Verb& excludes(const char* other);
+  Verb& hidden();
+  /// Once all is read, in their order; throws std::invalid_argument.
+  void at_last(std::function<void()> check) { checks_.push_back(std::move(check)); }
+  void end() const {
+    for (const auto& check : checks_) check();
+  }
+
+ private:
+  Verb& is(CLI::Option* option) {
+    last_ = option;
+    return *this;
+  }
+  Verb& check_count(std::int64_t most);
+
+  CLI::App& app_;
+  CLI::Option* last_{nullptr};
+  std::vector<std::function<void()>> checks_;
+};
+
+/// A verb that becomes a Made, which `fill` gives its options.
+template <class Made, class Fill>
+CLI::App& add_verb(CLI::App& app, Command& into, const std::string& name, const std::string& says,
+                   const std::string& footer, const Fill& fill) {
+  auto made = std::make_shared<Made>();
+  auto verb = std::make_shared<Verb>(*app.add_subcommand(name, says));
+  verb->app().footer(footer);
+  fill(*verb, *made);
+  verb->app().callback([made, verb, &into] {
+    // What an inner verb has said holds.
+    if (!verb->app().get_subcommands().empty()) return;
+    verb->end();
+    into = *made;
+  });
+  return verb->app();
 }
 
-/// A flag that may be given several times, one value each.
-template <class Store>
-CLI::Option* add_values(CLI::App& verb, const std::string& flag, const std::string& type,
-                        Store store, const std::string& description) {
-  const auto guarded = [flag, store](const std::vector<std::string>& texts) {
-    try {
-      for (const std::string& text : texts) store(text);
-    } catch (const std::invalid_argument& error) {
-      throw CLI::ValidationError(flag, error.what());
-    }
-  };
-  return verb.add_option_function<std::vector<std::string>>(flag, guarded, description)
-      ->allow_extra_args(false)
-      ->type_name(type);
-}
-
-/// The library's own prints the largest number that there is.
-inline CLI::Validator above_zero() {
-  return {[](const std::string& text) {
-            const bool is_number =
-                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-            const bool is_above = is_number && text.find_first_not_of('0') != std::string::npos;
-            return std::string(is_above ? "" : "'" + text + "' is no number from 1 up");
-          },
-          ""};
-}
-
-inline void add_json_flag(CLI::App& verb, bool& into) {
-  verb.add_flag("--json", into, "one JSON object a line, with stable keys");
-}
-
-}  // namespace hpcbatch::detail
+}  // namespace detail
+}  // namespace hpcbatch

@@ -4,11 +4,8 @@
 #include "cli/parse/spelled.hpp"
 #include "documents/texts.hpp"
 
-#include <CLI/Validators.hpp>
-
 #include <algorithm>
 #include <ctime>
-#include <memory>
 
 namespace hpcbatch::detail {
 namespace {
@@ -22,105 +19,93 @@ std::string backfill_of(const std::string& text) {
 }
 
 void add_waits(CLI::App& app, Command& into) {
-  auto waits = std::make_shared<WaitsCommand>();
-  auto is_training = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("waits", "how long allocations wait in the queues");
-  add_value(
-      *verb, "SHAPE", "TEXT",
-      [waits, is_training](const std::string& text) {
-        if (text == "eval")
-          waits->score = true;
-        else if (text == "train")
-          *is_training = true;
-        else
-          waits->shape = text;
-      },
-      "only this one (all); `eval` instead: how good the words of the past were; `train`: learn "
-      "from the site's accounting");
-  verb->add_option("--site", waits->site, "only this one (all)")->type_name("NAME");
-  auto learned = std::make_shared<TrainCommand>();
-  CLI::Option* days =
-      verb->add_option("--days", learned->days, "of accounting that `train` learns from (30)")
-          ->check(CLI::Range(1, 400))
-          ->type_name("N");
-  CLI::Option* estimator =
-      verb->add_option("--estimator", learned->estimator, "the plugin that learns (xgboost)")
-          ->type_name("NAME");
-  add_json_flag(*verb, waits->json);
-  verb->footer(
+  struct Asked {
+    WaitsCommand waits;
+    TrainCommand training;
+    bool is_training{false};
+    operator Command() const { return is_training ? Command(training) : Command(waits); }
+  };
+  add_verb<Asked>(
+      app, into, "waits", "how long allocations wait in the queues",
       "Examples:\n  hpcbatch waits gpu\n  hpcbatch waits eval --site cluster\n"
       "  hpcbatch waits train --site cluster --days 60\n"
       "Of waits that have ended: half were no longer than what is said with 50 %, nine in ten no "
       "longer than with 90 %.  Nothing is said of fewer than ten, nor while the last bounds did "
-      "not hold.");
-  verb->callback([waits, is_training, learned, days, estimator, &into] {
-    if (!*is_training) {
-      if (!days->empty() || !estimator->empty())
-        throw CLI::ValidationError("waits", "--days and --estimator are for `waits train`");
-      into = *waits;
-      return;
-    }
-    learned->site = waits->site;
-    learned->json = waits->json;
-    into = *learned;
-  });
+      "not hold.",
+      [](Verb& verb, Asked& made) {
+        verb.read(
+                "SHAPE", "",
+                [&made](const std::string& text) {
+                  made.is_training = text == "train";
+                  made.waits.score = text == "eval";
+                  if (!made.is_training && !made.waits.score) made.waits.shape = text;
+                },
+                "only this one (all); `eval` instead: how good the words of the past were; "
+                "`train`: "
+                "learn from the site's accounting")
+            .option("--site", "NAME", made.waits.site, "only this one (all)")
+            .count("--days", made.training.days, "of accounting that `train` learns from (30)", 400)
+            .option("--estimator", "NAME", made.training.estimator,
+                    "the plugin that learns (xgboost)")
+            .json(made.waits.json)
+            .at_last([&made, &words = verb.app()] {
+              made.training.site = made.waits.site;
+              made.training.json = made.waits.json;
+              if (!made.is_training && words.count("--days") + words.count("--estimator") > 0)
+                throw std::invalid_argument("--days and --estimator are for `waits train`");
+            });
+      });
+}
+
+std::int64_t until_of(const std::string& text) {
+  return parse_until(text, std::time(nullptr));
 }
 
 void add_keep(CLI::App& app, Command& into) {
-  auto keep = std::make_shared<KeepCommand>();
-  CLI::App* verb = app.add_subcommand(
-      "keep", "have pilots of a shape there until a time, or list the shapes that are kept");
-  verb->add_option("SHAPE", keep->shape, "of the configuration (without: list those kept)");
-  verb->add_option("--site", keep->site, "the shape's (the only one that has it)")
-      ->type_name("NAME");
-  CLI::Option* until = add_value(
-      *verb, "--until", "TIME",
-      [keep](const std::string& text) { keep->until = parse_until(text, std::time(nullptr)); },
-      "8h, 18:00, 2026-11-28 or '2026-11-28 18:00'");
-  CLI::Option* count = verb->add_option("--count", keep->allocations, "allocations at once (1)")
-                           ->check(above_zero())
-                           ->check(CLI::Range(1, 10'000))
-                           ->type_name("N");
-  CLI::Option* end = verb->add_flag("--end", keep->end, "keep it no longer");
-  end->excludes(until)->excludes(count);
-  add_json_flag(*verb, keep->json);
-  verb->footer(
+  add_verb<KeepCommand>(
+      app, into, "keep",
+      "have pilots of a shape there until a time, or list the shapes that are kept",
       "Examples:\n  hpcbatch keep gpu --until 18:00\n  hpcbatch keep gpu --end\n"
       "Each allocation's successor is asked for so early that it starts about when the one before "
-      "it ends, as far as that can be foreseen (`hpcbatch waits`). Limits of site and shape hold.");
-  verb->callback([keep, until, end, &into] {
-    if (!keep->shape.empty() && until->empty() && !keep->end)
-      throw CLI::ValidationError("keep", "say --until when, or --end");
-    if (keep->shape.empty() && (!until->empty() || !end->empty()))
-      throw CLI::ValidationError("keep", "say which shape");
-    into = *keep;
-  });
+      "it ends, as far as that can be foreseen (`hpcbatch waits`). Limits of site and shape hold.",
+      [](Verb& verb, KeepCommand& made) {
+        verb.option("SHAPE", "", made.shape, "of the configuration (without: list those kept)")
+            .option("--site", "NAME", made.site, "the shape's (the only one that has it)")
+            .value("--until", "TIME", made.until, until_of,
+                   "8h, 18:00, 2026-11-28 or '2026-11-28 18:00'")
+            .count("--count", made.allocations, "allocations at once (1)", 10'000)
+            .flag("--end", made.end, "keep it no longer")
+            .excludes("--until")
+            .excludes("--count")
+            .json(made.json)
+            .at_last([&made] {
+              const bool says_until = made.until != 0 || made.end;
+              if (!made.shape.empty() && !says_until)
+                throw std::invalid_argument("say --until when, or --end");
+              if (made.shape.empty() && says_until) throw std::invalid_argument("say which shape");
+            });
+      });
 }
 
 void add_sim(CLI::App& app, Command& into) {
-  auto sim = std::make_shared<SimCommand>();
-  CLI::App* verb =
-      app.add_subcommand("sim", "play a cluster's past: how near waits are told that really were");
-  verb->add_option("TRACE", sim->trace,
-                   "what `sacct -P` printed; packed by gzip or not; `-`: standard input")
-      ->required();
-  verb->add_option("--partition", sim->partition, "only jobs of this one (all, if there is one)")
-      ->type_name("NAME");
-  verb->add_option("--nodes", sim->nodes, "that the cluster has (as many as were in use)")
-      ->check(above_zero())
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}, "a number up to 10000000"))
-      ->type_name("N");
-  add_value(
-      *verb, "--backfill", "WORD",
-      [sim](const std::string& text) { sim->backfill = backfill_of(text); },
-      "of its scheduler: conservative, easy or none (conservative)");
-  add_json_flag(*verb, sim->json);
-  verb->footer(
+  add_verb<SimCommand>(
+      app, into, "sim", "play a cluster's past: how near waits are told that really were",
       "Examples:\n"
       "  sacct -aPXr gpu --noconvert -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
       "    End,Priority,Timelimit,NNodes,AllocCPUS,Partition | hpcbatch sim -\n"
-      "  hpcbatch sim trace.gz --nodes 128 --backfill easy");
-  verb->callback([sim, &into] { into = *sim; });
+      "  hpcbatch sim trace.gz --nodes 128 --backfill easy",
+      [](Verb& verb, SimCommand& made) {
+        verb.option("TRACE", "", made.trace,
+                    "what `sacct -P` printed; packed by gzip or not; `-`: standard input")
+            .required()
+            .option("--partition", "NAME", made.partition,
+                    "only jobs of this one (all, if there is one)")
+            .count("--nodes", made.nodes, "that the cluster has (as many as were in use)",
+                   10'000'000)
+            .value("--backfill", "WORD", made.backfill, backfill_of,
+                   "of its scheduler: conservative, easy or none (conservative)")
+            .json(made.json);
+      });
 }
 
 }  // namespace

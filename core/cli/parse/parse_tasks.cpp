@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ctime>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -78,8 +79,9 @@ const std::string& checked_failure(const std::string& text) {
       meant(meant_elsewhere(kFailuresElsewhere, lower_case(text)), text, known));
 }
 
-void add_ids(CLI::App& verb, std::vector<std::string>& ids, const char* what) {
-  verb.add_option_function<std::vector<std::string>>(
+void add_ids(Verb& verb, std::vector<std::string>& ids, const char* what) {
+  verb.app()
+      .add_option_function<std::vector<std::string>>(
           "ID",
           [&ids](const std::vector<std::string>& texts) {
             try {
@@ -93,25 +95,22 @@ void add_ids(CLI::App& verb, std::vector<std::string>& ids, const char* what) {
 }
 
 /// Ids, or the name of submissions.
-void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
+void add_ids(Verb& verb, std::vector<std::string>& ids, std::string& name) {
   add_ids(verb, ids, "12, 12.345, 12.1-99, 12-15; last is what was submitted last");
-  verb.add_option("--name", name, "all that you have submitted under this name, as 'sweep*'")
-      ->type_name("NAME");
-}
-
-void check_ids(const std::vector<std::string>& ids, const std::string& name) {
-  if (ids.empty() && name.empty())
-    throw std::invalid_argument("which ones? Say ids, as 12 or 12.345, or last, or --name NAME");
+  verb.option("--name", "NAME", name, "all that you have submitted under this name, as 'sweep*'");
+  verb.at_last([&ids, &name] {
+    if (ids.empty() && name.empty())
+      throw std::invalid_argument("which ones? Say ids, as 12 or 12.345, or last, or --name NAME");
+  });
 }
 
 /// With other needs than before.
-void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
-  verb.add_flag("--failed", command->failed_only, "only those that failed, not the cancelled");
-  add_values(
-      verb, "--failure", "WORD",
-      [command](const std::string& t) { command->failures.push_back(checked_failure(t)); },
-      "only those that failed so, as oom_task, exit:3 or signal:11; may be given several times");
-  add_needs(verb, command->needs,
+void add_retry(Verb& verb, ChangeCommand& made) {
+  verb.flag("--failed", made.failed_only, "only those that failed, not the cancelled")
+      .values("--failure", "WORD", made.failures, checked_failure,
+              "only those that failed so, as oom_task, exit:3 or signal:11; may be given several "
+              "times");
+  add_needs(verb, made.needs,
             {{"cpus", "with so many cpus from now on"},
              {"memory",
               "with so much memory from now on, as 8G; this and the others hold for all of its "
@@ -122,27 +121,21 @@ void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
               "with such GPUs from now on in place of those before, as 2, a100 or 'a100|h100:2'"}});
 }
 
-void add_change(CLI::App& app, Command& into, const char* name, const char* description,
+void add_change(CLI::App& app, Command& into, const std::string& name, const char* description,
                 ChangeCommand::Change change) {
-  auto command = std::make_shared<ChangeCommand>();
-  command->change = change;
-  CLI::App* verb = app.add_subcommand(name, description);
-  add_ids(*verb, command->ids, command->name);
-  if (change == ChangeCommand::Change::Retry) add_retry(*verb, command);
-  add_json_flag(*verb, command->json);
-  verb->footer(std::string("Examples:\n  hpcbatch ") + name + " 12 13.1-99\n  hpcbatch " + name +
-               " last");
-  verb->callback([command, &into] {
-    check_ids(command->ids, command->name);
-    into = *command;
-  });
+  const std::string call = "\n  hpcbatch " + name;
+  add_verb<ChangeCommand>(app, into, name, description,
+                          "Examples:" + call + " 12 13.1-99" + call + " last",
+                          [change](Verb& verb, ChangeCommand& made) {
+                            made.change = change;
+                            add_ids(verb, made.ids, made.name);
+                            if (change == ChangeCommand::Change::Retry) add_retry(verb, made);
+                            verb.json(made.json);
+                          });
 }
 
-double checked_age(const std::string& text) {
-  const auto age = parse_duration(text);
-  if (!age || *age <= Duration{})
-    throw std::invalid_argument("'" + text + "' is not a duration, like 90s, 2h or 3d");
-  return std::chrono::duration<double>(*age).count();
+double timeout_of(const std::string& text) {
+  return text == "0" ? 0 : seconds_of(text);
 }
 
 void check_list(const ListCommand& list) {
@@ -161,116 +154,87 @@ void check_list(const ListCommand& list) {
 }
 
 void add_list(CLI::App& app, Command& into) {
-  auto command = std::make_shared<ListCommand>();
-  CLI::App* verb =
-      app.add_subcommand("list",
-                         "what was submitted, newest first, one line each; or tasks\n"
-                         "PROGRESS: # done, x failed, - cancelled, > running, . to come");
-  add_ids(*verb, command->ids, "the tasks of these, as 12, 12-15 or last");
-  verb->add_flag("--tasks", command->tasks, "tasks; waiting ones of an array are one line");
-  add_value(
-      *verb, "--state", "STATE",
-      [command](const std::string& text) { command->state = checked_state(text); },
-      "with tasks in this state: waiting, held, running, finishing, unknown, done, failed, "
-      "cancelled");
-  add_value(
-      *verb, "--failure", "WORD",
-      [command](const std::string& text) { command->failure = checked_failure(text); },
-      "with tasks that failed so, as oom_task, exit:3 or signal:11");
-  verb->add_option("--name", command->name, "of this name, as 'sweep*'")->type_name("NAME");
-  verb->add_option("--tool", command->tool, "that run this tool")->type_name("NAME");
-  verb->add_option("--site", command->site, "with tasks that ran or run there")->type_name("NAME");
-  verb->add_option("--client", command->client, "of this client, as shell:alice")
-      ->type_name("CLIENT");
-  add_value(
-      *verb, "--since", "WHEN",
-      [command](const std::string& text) {
-        command->since = parse_since(text, std::time(nullptr));
-      },
-      "submitted since then: 2h, yesterday, monday, 2026-01-31");
-  verb->add_option("-n,--limit", command->limit,
-                   "at most so many lines (20; of tasks 50; with --json all that a submission has)")
-      ->type_name("N")
-      ->check(above_zero());
-  verb->add_flag("--all", command->all, "all lines there are");
-  add_json_flag(*verb, command->json);
-  verb->footer(
+  add_verb<ListCommand>(
+      app, into, "list",
+      "what was submitted, newest first, one line each; or tasks\n"
+      "PROGRESS: # done, x failed, - cancelled, > running, . to come",
       "Examples:\n  hpcbatch list --since yesterday --state failed\n"
-      "  hpcbatch list last --state failed");
-  verb->callback([command, &into] {
-    check_list(*command);
-    into = *command;
-  });
+      "  hpcbatch list last --state failed",
+      [](Verb& verb, ListCommand& made) {
+        add_ids(verb, made.ids, "the tasks of these, as 12, 12-15 or last");
+        verb.flag("--tasks", made.tasks, "tasks; waiting ones of an array are one line")
+            .value("--state", "STATE", made.state, checked_state,
+                   "with tasks in this state: waiting, held, running, finishing, unknown, done, "
+                   "failed, cancelled")
+            .value("--failure", "WORD", made.failure, checked_failure,
+                   "with tasks that failed so, as oom_task, exit:3 or signal:11")
+            .option("--name", "NAME", made.name, "of this name, as 'sweep*'")
+            .option("--tool", "NAME", made.tool, "that run this tool")
+            .option("--site", "NAME", made.site, "with tasks that ran or run there")
+            .option("--client", "CLIENT", made.client, "of this client, as shell:alice")
+            .value("--since", "WHEN", made.since, since_now,
+                   "submitted since then: 2h, yesterday, monday, 2026-01-31")
+            .count("-n,--limit", made.limit,
+                   "at most so many lines (20; of tasks 50; with --json all that a submission has)")
+            .flag("--all", made.all, "all lines there are")
+            .json(made.json)
+            .at_last([&made] { check_list(made); });
+      });
 }
 
 void add_log(CLI::App& app, Command& into) {
-  auto command = std::make_shared<LogCommand>();
-  auto only_out = std::make_shared<bool>(false);
-  auto only_err = std::make_shared<bool>(false);
-  CLI::App* verb =
-      app.add_subcommand("log",
-                         "what was printed, standard output and standard error: by a task, or by "
-                         "all of a submission in their order");
-  add_ids(*verb, command->ids, command->name);
-  CLI::Option* follow = verb->add_flag(
-      "-f,--follow", command->follow,
-      "go on until the task ends; of a submission, what each has printed as they end");
-  CLI::Option* attempt =
-      verb->add_option("--attempt", command->attempt,
-                       "of that attempt, which has ended ('show' has their list)")
-          ->type_name("N")
-          ->check(above_zero())
-          ->excludes(follow);
-  verb->add_flag("--failed", command->failed_only,
-                 "of a submission, only what failed, all of it on standard output")
-      ->excludes(attempt);
-  add_value(
-      *verb, "--failure", "WORD",
-      [command](const std::string& text) { command->failure = checked_failure(text); },
-      "of a submission, only what failed so, as oom_task, exit:3 or signal:11")
-      ->excludes(follow)
-      ->excludes(attempt);
-  verb->add_flag("--prefix", command->prefix, "each line with its task's id")->excludes(follow);
-  verb->add_option("--tail", command->tail, "of each, only the last N lines")
-      ->type_name("N")
-      ->check(above_zero())
-      ->excludes(follow);
-  CLI::Option* out = verb->add_flag("--stdout", *only_out, "only its standard output");
-  verb->add_flag("--stderr", *only_err, "only its standard error, to standard output")
-      ->excludes(out);
-  add_json_flag(*verb, command->json);
-  verb->footer(
-      "Examples:\n  hpcbatch log --follow 12.345\n  hpcbatch log 12 --failed --prefix --tail 5");
-  verb->callback([command, only_out, only_err, &into] {
-    check_ids(command->ids, command->name);
-    command->standard_output = !*only_err;
-    command->standard_error = !*only_out;
-    into = *command;
-  });
+  struct Asked : LogCommand {
+    bool only_out{false}, only_err{false};
+  };
+  add_verb<Asked>(
+      app, into, "log",
+      "what was printed, standard output and standard error: by a task, or by all of a submission "
+      "in their order",
+      "Examples:\n  hpcbatch log --follow 12.345\n  hpcbatch log 12 --failed --prefix --tail 5",
+      [](Verb& verb, Asked& made) {
+        add_ids(verb, made.ids, made.name);
+        verb.flag("-f,--follow", made.follow,
+                  "go on until the task ends; of a submission, what each has printed as they end")
+            .count("--attempt", made.attempt,
+                   "of that attempt, which has ended ('show' has their list)")
+            .excludes("--follow")
+            .flag("--failed", made.failed_only,
+                  "of a submission, only what failed, all of it on standard output")
+            .excludes("--attempt")
+            .value("--failure", "WORD", made.failure, checked_failure,
+                   "of a submission, only what failed so, as oom_task, exit:3 or signal:11")
+            .excludes("--follow")
+            .excludes("--attempt")
+            .flag("--prefix", made.prefix, "each line with its task's id")
+            .excludes("--follow")
+            .count("--tail", made.tail, "of each, only the last N lines")
+            .excludes("--follow")
+            .flag("--stdout", made.only_out, "only its standard output")
+            .flag("--stderr", made.only_err, "only its standard error, to standard output")
+            .excludes("--stdout")
+            .json(made.json);
+        verb.at_last([&made] {
+          made.standard_output = !made.only_err;
+          made.standard_error = !made.only_out;
+        });
+      });
 }
 
 }  // namespace
 
 void add_task_verbs(CLI::App& app, Command& into) {
-  auto wait = std::make_shared<WaitCommand>();
-  CLI::App* verb =
-      app.add_subcommand("wait", "wait until tasks have ended: exit 0 if all succeeded, else 1");
-  add_ids(*verb, wait->ids, wait->name);
-  add_value(
-      *verb, "--timeout", "DURATION",
-      [wait](const std::string& text) { wait->timeout = text == "0" ? 0 : checked_age(text); },
-      "wait so long at most, then exit with 124 (for ever); 0 only looks");
-  verb->add_flag("--any", wait->any,
-                 "only until some of them have ended, and print which; exit 0 however they ended");
-  add_json_flag(*verb, wait->json);
-  verb->footer(
+  add_verb<WaitCommand>(
+      app, into, "wait", "wait until tasks have ended: exit 0 if all succeeded, else 1",
       "Examples:\n  hpcbatch wait 12 13\n  hpcbatch wait --timeout 1h last\n"
-      "  hpcbatch wait --any 12 13 14");
-  verb->callback([wait, &into] {
-    check_ids(wait->ids, wait->name);
-    into = *wait;
-  });
-
+      "  hpcbatch wait --any 12 13 14",
+      [](Verb& verb, WaitCommand& made) {
+        add_ids(verb, made.ids, made.name);
+        verb.value("--timeout", "DURATION", made.timeout, timeout_of,
+                   "wait so long at most, then exit with 124 (for ever); 0 only looks")
+            .flag("--any", made.any,
+                  "only until some of them have ended, and print which; exit 0 however they ended")
+            .json(made.json);
+      });
   using Change = ChangeCommand::Change;
   add_change(app, into, "cancel", "end tasks: TERM, after 5 s KILL", Change::Cancel);
   add_change(app, into, "hold", "keep waiting tasks from starting", Change::Hold);
@@ -281,29 +245,16 @@ void add_task_verbs(CLI::App& app, Command& into) {
       "mended list of items: submit --each FILE --skip-done ID)",
       Change::Retry);
   add_list(app, into);
-
-  auto show = std::make_shared<ShowCommand>();
-  verb = app.add_subcommand("show", "tasks or submissions in full");
-  add_ids(*verb, show->ids, show->name);
-  add_json_flag(*verb, show->json);
-  verb->footer("Examples:\n  hpcbatch show 12.345\n  hpcbatch show last --json");
-  verb->callback([show, &into] {
-    check_ids(show->ids, show->name);
-    into = *show;
-  });
-
+  const auto of_ids = [](Verb& verb, auto& made) {
+    add_ids(verb, made.ids, made.name);
+    verb.json(made.json);
+  };
+  add_verb<ShowCommand>(app, into, "show", "tasks or submissions in full",
+                        "Examples:\n  hpcbatch show 12.345\n  hpcbatch show last --json", of_ids);
   add_log(app, into);
-
-  auto explain = std::make_shared<ExplainCommand>();
-  verb = app.add_subcommand("explain",
-                            "why it waits, or how it failed: a task, or all of a submission");
-  add_ids(*verb, explain->ids, explain->name);
-  add_json_flag(*verb, explain->json);
-  verb->footer("Examples:\n  hpcbatch explain 12\n  hpcbatch explain last.7");
-  verb->callback([explain, &into] {
-    check_ids(explain->ids, explain->name);
-    into = *explain;
-  });
+  add_verb<ExplainCommand>(app, into, "explain",
+                           "why it waits, or how it failed: a task, or all of a submission",
+                           "Examples:\n  hpcbatch explain 12\n  hpcbatch explain last.7", of_ids);
 }
 
 }  // namespace hpcbatch::detail

@@ -4,14 +4,11 @@
 #include "documents/task_values.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 namespace hpcbatch::detail {
@@ -80,7 +77,7 @@ std::string form_of(const TaskKey& key) {
   return key.type == Type::Capability ? fmt::format(", as {}", key.example) : "";
 }
 
-void add_key(CLI::App& verb, WorkOptions& work, const TaskKey& key) {
+void add_key(Verb& verb, WorkOptions& work, const TaskKey& key) {
   const auto store = [&work, &key](const std::string& text) {
     std::vector<std::string> texts;
     if (const auto at = work.said.find(key.name); at != work.said.end()) texts = at->second;
@@ -91,61 +88,51 @@ void add_key(CLI::App& verb, WorkOptions& work, const TaskKey& key) {
   const std::string says =
       fmt::format("{}{}{}", key.says, form_of(key),
                   key.standard.empty() ? "" : fmt::format(" ({})", key.standard));
-  const std::string flag(key.flag());
-  if (key.operand().empty()) {
-    verb.add_flag_callback(
+  const std::string flag(key.flag()), operand(key.operand());
+  if (operand.empty())
+    verb.app().add_flag_callback(
         flag, [store] { store("true"); }, std::string(key.says));
-  } else if (takes_several(key.type)) {
-    add_values(verb, flag, std::string(key.operand()), store, says);
-  } else {
-    add_value(verb, flag, std::string(key.operand()), store, says);
-  }
+  else if (takes_several(key.type))
+    verb.read_each(flag, operand, store, says);
+  else
+    verb.read(flag, operand, store, says);
 }
 
 /// What a batch job chooses, as tags of the task.
-void add_choices(CLI::App& verb, WorkOptions& work) {
-  verb.option_defaults()->group("Needs");
-  for (const auto& [option, key, what] :
-       {std::tuple{"--partition", "partition", "only in this partition, or in one of A,B"},
-        std::tuple{"--account", "account", "in batch jobs of this account"},
-        std::tuple{"--qos", "qos", "in batch jobs of this quality of service"},
-        std::tuple{"--reservation", "reservation", "in batch jobs of this reservation"},
-        std::tuple{"--constraint", "constraint", "on nodes that have this"}}) {
-    add_value(
-        verb, option, "NAME",
-        [&work, key = std::string(key)](const std::string& t) {
-          work.said["tags"].push_back(fmt::format("{}={}", key, t));
+void add_choices(Verb& verb, WorkOptions& work) {
+  verb.group("Needs");
+  for (const auto& [key, what] :
+       {std::pair{"partition", "only in this partition, or in one of A,B"},
+        {"account", "in batch jobs of this account"},
+        {"qos", "in batch jobs of this quality of service"},
+        {"reservation", "in batch jobs of this reservation"},
+        {"constraint", "on nodes that have this"}}) {
+    verb.read(
+        fmt::format("--{}", key), "NAME",
+        [&work, key = key](const std::string& text) {
+          work.said["tags"].push_back(fmt::format("{}={}", key, text));
         },
         what);
   }
 }
 
-void add_export(CLI::App& verb, WorkOptions& work) {
-  verb.option_defaults()->group("Environment");
-  add_value(
-      verb, "--export", "LIST", [&work](const std::string& t) { read_export(t, work); },
-      "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and NAME=VALUE, "
-      "parted by commas, with ALL among them beside all (ALL)");
-}
-
 /// GNU parallel's: here items are an option.
 constexpr std::string_view kBeforeItems = ":::";
 
-void add_items(CLI::App& verb, ItemOptions& items) {
+void add_items(Verb& verb, ItemOptions& items) {
   // Those with the items in the order in which they come.
-  add_values(
-      verb, "--each", "FILE",
+  verb.read_each(
+      "--each", "FILE",
       [&items](const std::string& file) {
         items.sources.push_back({file, {}});
       },
       "one task for each line; - is standard input. In the command, in paths and in the name {} is "
       "the line, {/} its name without the folder, {//} the folder, {.} without the ending, {/.} "
-      "the "
-      "name without it, {#} its number; empty lines do not count. Of JSON lines {NAME} is a field. "
-      "Several give all "
-      "combinations, whose parts are {1}, {2}, {2/} and so on")
-      ->trigger_on_parse();
-  verb.add_option_function<std::vector<std::string>>(
+      "the name without it, {#} its number; empty lines do not count. Of JSON lines {NAME} is a "
+      "field. Several give all combinations, whose parts are {1}, {2}, {2/} and so on");
+  verb.app().get_option("--each")->trigger_on_parse();
+  verb.app()
+      .add_option_function<std::vector<std::string>>(
           "--items",
           [&items](std::vector<std::string> words) {
             for (std::string& word : words) {
@@ -161,74 +148,58 @@ void add_items(CLI::App& verb, ItemOptions& items) {
           "one that looks like an option")
       ->trigger_on_parse()
       ->type_name("WORD...");
-  verb.add_flag("-0,--null", items.null,
-                "what --each reads has a zero byte behind each item, as find -print0 writes it")
-      ->needs("--each");
-  verb.add_option("--columns", items.columns,
-                  "a line has several items, {1}, {2} and so on, between these: a text, tab, or "
-                  "space for any blanks")
-      ->type_name("SEPARATOR");
-  verb.add_flag("--header", items.header, "the first line has names for the columns: {NAME}");
-  verb.add_flag("--link", items.link,
-                "of several lists the first of each, then the second of each, and so on");
+  verb.flag("-0,--null", items.null,
+            "what --each reads has a zero byte behind each item, as find -print0 writes it");
+  verb.app().get_option("--null")->needs("--each");
+  verb.option("--columns", "SEPARATOR", items.columns,
+              "a line has several items, {1}, {2} and so on, between these: a text, tab, or space "
+              "for any blanks")
+      .flag("--header", items.header, "the first line has names for the columns: {NAME}")
+      .flag("--link", items.link,
+            "of several lists the first of each, then the second of each, and so on");
 }
 
-void add_many(CLI::App& verb, ManyOptions& many) {
-  verb.option_defaults()->group("Many");
-  add_value(
-      verb, "--array", "RANGE",
-      [&many](const std::string& text) { many.array = parse_array(text); },
+void add_many(Verb& verb, ManyOptions& many) {
+  verb.group("Many").value(
+      "--array", "RANGE", many.array, parse_array,
       "one task for each index, as 1-100, 1-100:2 (each second) or 1-100%8 (at most 8 at once), "
       "which it finds in HPCBATCH_TASK_INDEX; from 0 as well (0-9), where ids still count from 1. "
-      "With --each or --items: only the items of these "
-      "numbers");
+      "With --each or --items: only the items of these numbers");
   add_items(verb, many.items);
-  add_values(
-      verb, "--skip-done", "ID",
-      [&many](const std::string& text) { many.skip_done.push_back(checked_id(text)); },
-      "leave out the items that ended well in that submission, or in those that it had left out "
-      "itself: after a list was mended, only what is new or failed is run; the others keep their "
-      "numbers; may be repeated");
-  verb.add_option("--max-running", many.max_running, "at most so many at once (no bound)")
-      ->type_name("N")
-      ->check(above_zero());
-  CLI::Option* fails = add_value(
-      verb, "--max-fails", "N",
-      [&many](const std::string& text) { many.halt = parse_max_fails(text); },
-      "with more failures, what has not started is cancelled (no bound); those that run by then "
-      "may "
-      "fail too");
-  add_value(
-      verb, "--halt", "WHEN,fail=N[%]",
-      [&many](const std::string& text) { many.halt = parse_halt(text); },
-      "with so many failures, or of so many percent, begin no more (soon), or end what runs too "
-      "(now); never")
-      ->excludes(fails);
+  verb.values(
+          "--skip-done", "ID", many.skip_done, checked_id,
+          "leave out the items that ended well in that submission, or in those that it had left "
+          "out itself: after a list was mended, only what is new or failed is run; the others "
+          "keep their numbers; may be repeated")
+      .count("--max-running", many.max_running, "at most so many at once (no bound)")
+      .value("--max-fails", "N", many.halt, parse_max_fails,
+             "with more failures, what has not started is cancelled (no bound); those that run by "
+             "then may fail too")
+      .value("--halt", "WHEN,fail=N[%]", many.halt, parse_halt,
+             "with so many failures, or of so many percent, begin no more (soon), or end what runs "
+             "too (now); never")
+      .excludes("--max-fails");
 }
 
 void add_run(CLI::App& app, Command& into) {
-  // The verbs' values live as long as the callbacks that fill them.
-  auto run = std::make_shared<RunCommand>();
-  CLI::App* verb = app.add_subcommand(
-      "run",
+  add_verb<RunCommand>(
+      app, into, "run",
       "run one task, stream its output, exit as it exits (125: hpcbatch failed); or many, and exit "
-      "with 0 where all succeeded, else 1");
-  add_work_options(*verb, run->work);
-  add_many(*verb, run->many);
-  verb->add_flag("--keep-order", run->keep_order,
-                 "print what they print in the order of the items, not as they end");
-  verb->add_flag("--prefix", run->prefix, "begin each line that they print with its task's id");
-  verb->add_option("--joblog", run->joblog,
-                   "a line for each task that has ended, as GNU parallel writes them")
-      ->type_name("FILE");
-  verb->add_option("--key", run->key, "a name of yours for this work, for --resume")
-      ->type_name("KEY");
-  verb->add_flag("--resume", run->resume,
-                 "of work that was begun under this key, run what has not ended well");
-  verb->footer(
+      "with 0 where all succeeded, else 1",
       "Examples:\n  hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt\n"
-      "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3");
-  verb->callback([run, &into] { into = *run; });
+      "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3",
+      [](Verb& verb, RunCommand& made) {
+        add_work_options(verb, made.work);
+        add_many(verb, made.many);
+        verb.flag("--keep-order", made.keep_order,
+                  "print what they print in the order of the items, not as they end")
+            .flag("--prefix", made.prefix, "begin each line that they print with its task's id")
+            .option("--joblog", "FILE", made.joblog,
+                    "a line for each task that has ended, as GNU parallel writes them")
+            .option("--key", "KEY", made.key, "a name of yours for this work, for --resume")
+            .flag("--resume", made.resume,
+                  "of work that was begun under this key, run what has not ended well");
+      });
 }
 
 /// A file of tasks would be run by a shell.
@@ -242,61 +213,60 @@ void check_script(const SubmitCommand& submit) {
 }
 
 void add_submit(CLI::App& app, Command& into) {
-  auto submit = std::make_shared<SubmitCommand>();
-  CLI::App* verb = app.add_subcommand(
-      "submit", "queue a command, a script, an array or a file of tasks, and print their ids");
-  verb->add_option("SCRIPT", submit->script,
-                   "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
-                   "same); what is behind `--` are its arguments")
-      ->type_name("");
-  add_work_options(*verb, submit->work, true);
-  verb->option_defaults()->group("Order and retries");
-  verb->add_option("--key", submit->key, "the same key again gives the same ids")->type_name("KEY");
-  add_many(*verb, submit->many);
-  verb->add_option(
-          "--file", submit->file,
-          "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - is "
-          "JSON lines on standard input")
-      ->type_name("FILE");
-  verb->option_defaults()->group("Order and retries");
-  verb->add_flag("--dry-run", submit->dry_run,
-                 "queue nothing; show what would run, and in which shapes (exit 2: in none)");
-  verb->add_flag("--print-request", submit->print_request,
-                 "queue nothing; print what would be sent to the engine, as JSON");
-  verb->add_flag("--wait", submit->wait,
-                 "wait until all have ended: exit 0 if all succeeded, else 1");
-  verb->option_defaults()->group("Options");
-  add_json_flag(*verb, submit->json);
-  verb->footer(
+  add_verb<SubmitCommand>(
+      app, into, "submit",
+      "queue a command, a script, an array or a file of tasks, and print their ids",
       "Examples:\n  hpcbatch submit job.sh\n  hpcbatch submit --array 1-100%20 -- sh -c 'process "
       "part.$HPCBATCH_TASK_INDEX'\n"
       "  hpcbatch submit --items *.wav -- ffmpeg -i {} {.}.mp3\n"
-      "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}");
-  verb->callback([submit, &into] {
-    check_script(*submit);
-    into = *submit;
-  });
+      "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}",
+      [](Verb& verb, SubmitCommand& made) {
+        verb.option("SCRIPT", "", made.script,
+                    "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
+                    "same); what is behind `--` are its arguments");
+        add_work_options(verb, made.work, true);
+        verb.group("Order and retries")
+            .option("--key", "KEY", made.key, "the same key again gives the same ids");
+        add_many(verb, made.many);
+        verb.option(
+                "--file", "FILE", made.file,
+                "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - "
+                "is JSON lines on standard input")
+            .group("Order and retries")
+            .flag("--dry-run", made.dry_run,
+                  "queue nothing; show what would run, and in which shapes (exit 2: in none)")
+            .flag("--print-request", made.print_request,
+                  "queue nothing; print what would be sent to the engine, as JSON")
+            .flag("--wait", made.wait, "wait until all have ended: exit 0 if all succeeded, else 1")
+            .group("Options")
+            .json(made.json)
+            .at_last([&made] { check_script(made); });
+      });
 }
 
 }  // namespace
 
-void add_work_options(CLI::App& verb, WorkOptions& work, bool is_submit) {
+void add_work_options(Verb& verb, WorkOptions& work, bool is_submit) {
   for (const char* group : {"Needs", "Environment", "Order and retries", "Tool", "Files"}) {
-    verb.option_defaults()->group(group);
+    verb.group(group);
     for (const TaskKey& key : task_keys()) {
       if (key.group == group && (is_submit || !key.more.only_submit)) add_key(verb, work, key);
     }
   }
   add_choices(verb, work);
-  add_export(verb, work);
+  verb.group("Environment")
+      .read(
+          "--export", "LIST", [&work](const std::string& text) { read_export(text, work); },
+          "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and "
+          "NAME=VALUE, parted by commas, with ALL among them beside all (ALL)");
 }
 
-void add_needs(CLI::App& verb, WorkOptions& needs,
+void add_needs(Verb& verb, WorkOptions& needs,
                const std::vector<std::pair<std::string_view, std::string>>& keys) {
   for (const auto& [name, says] : keys) {
     const TaskKey& key = *find_task_key(name);
-    add_value(
-        verb, std::string(key.flag()), std::string(key.operand()),
+    verb.read(
+        std::string(key.flag()), std::string(key.operand()),
         [&needs, &key](const std::string& text) {
           task_value(key, text);
           needs.said[std::string(key.name)] = {text};
@@ -314,73 +284,57 @@ void add_work_verbs(CLI::App& app, Command& into) {
 
 namespace {
 
-void add_data_set(CLI::App& verb, SplitOptions& split) {
-  verb.option_defaults()->group("Data set");
-  verb.add_option("--inputs", split.inputs, "the files, one path a line; - is standard input")
-      ->type_name("FILE");
-  verb.add_option("--files-per-task", split.files_per_task, "so many of them at most in a part (1)")
-      ->type_name("N")
-      ->check(above_zero());
-  add_value(
-      verb, "--bytes-per-task", "SIZE",
-      [&split](const std::string& text) { split.bytes_per_task = checked_size(text); },
-      "and so many bytes of them at most, but for one that is larger alone (no bound)");
-  verb.add_option("--reuse", split.reuse, "files that every part gets too, one path a line (none)")
-      ->type_name("FILE");
-  verb.add_option("--recording", split.recording,
-                  "a recording, which the tool cuts where it is silent")
-      ->type_name("FILE");
-  verb.add_option("--pieces", split.pieces, "into so many pieces")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 10'000U));
-  add_value(
-      verb, "--piece-length", "DURATION",
-      [&split](const std::string& text) { split.piece_length = checked_duration(text); },
-      "into pieces of about that length");
+void add_data_set(Verb& verb, SplitOptions& split) {
+  verb.group("Data set")
+      .option("--inputs", "FILE", split.inputs, "the files, one path a line; - is standard input")
+      .count("--files-per-task", split.files_per_task, "so many of them at most in a part (1)")
+      .value("--bytes-per-task", "SIZE", split.bytes_per_task, checked_size,
+             "and so many bytes of them at most, but for one that is larger alone (no bound)")
+      .option("--reuse", "FILE", split.reuse,
+              "files that every part gets too, one path a line (none)")
+      .option("--recording", "FILE", split.recording,
+              "a recording, which the tool cuts where it is silent")
+      .count("--pieces", split.pieces, "into so many pieces", 10'000)
+      .value("--piece-length", "DURATION", split.piece_length, checked_duration,
+             "into pieces of about that length");
 }
 
-void add_result(CLI::App& verb, SplitOptions& split) {
-  verb.option_defaults()->group("Result");
-  verb.add_option("--result", split.result, "where the merged result goes; of no merge, the folder")
-      ->type_name("FILE")
-      ->required();
-  verb.add_option("--merge", split.merge,
-                  "what a shell makes of the parts' results, {parts}, in their order: 'cat {parts} "
-                  "> {out}' (a tool's own; else nothing is merged)")
-      ->type_name("TEXT");
-  verb.add_option("--merge-at-once", split.merge_at_once,
-                  "results that one merge takes; of more, merges are merged (100)")
-      ->type_name("N")
-      ->check(CLI::Range(2U, 1'000U));
-  verb.add_option("--parts", split.parts, "the folder of the parts' results (RESULT.parts)")
-      ->type_name("DIR");
-  verb.add_flag("--keep-parts", split.keep_parts, "leave them there");
+void add_result(Verb& verb, SplitOptions& split) {
+  verb.group("Result")
+      .option("--result", "FILE", split.result,
+              "where the merged result goes; of no merge, the folder")
+      .required()
+      .option("--merge", "TEXT", split.merge,
+              "what a shell makes of the parts' results, {parts}, in their order: 'cat {parts} > "
+              "{out}' (a tool's own; else nothing is merged)")
+      .option("--merge-at-once", "N", split.merge_at_once,
+              "results that one merge takes; of more, merges are merged (100)");
+  verb.app().get_option("--merge-at-once")->check(CLI::Range(2U, 1'000U));
+  verb.option("--parts", "DIR", split.parts, "the folder of the parts' results (RESULT.parts)")
+      .flag("--keep-parts", split.keep_parts, "leave them there");
 }
 
 }  // namespace
 
 void add_split_verb(CLI::App& app, Command& into) {
-  auto made = std::make_shared<SplitCommand>();
-  CLI::App* verb = app.add_subcommand("split",
-                                      "run a data set as parts of some files each, and merge what "
-                                      "they give. In the command {files} "
-                                      "are a part's files, {list} is a file that lists them, "
-                                      "{reuse} what every part gets, {out} the "
-                                      "file for its result. A part that is too large for its time, "
-                                      "memory or disk is cut in two. The "
-                                      "same command again goes on where it was");
-  add_work_options(*verb, made->work);
-  add_data_set(*verb, made->split);
-  add_result(*verb, made->split);
-  verb->option_defaults()->group("Options");
-  add_json_flag(*verb, made->split.json);
-  verb->footer(
+  add_verb<SplitCommand>(
+      app, into, "split",
+      "run a data set as parts of some files each, and merge what they give. In the command "
+      "{files} "
+      "are a part's files, {list} is a file that lists them, {reuse} what every part gets, {out} "
+      "the file for its result. A part that is too large for its time, memory or disk is cut in "
+      "two. The same command again goes on where it was",
       "Examples:\n  hpcbatch split --inputs list.txt --files-per-task 20 --merge 'cat {parts} > "
       "{out}' \\\n    --result counts.txt -- sh -c 'out=$1; shift; wc -l \"$@\" > \"$out\"' sh "
       "{out} {files}\n"
       "  hpcbatch split --tool ina_speech_segmenter --recording tape.wav --pieces 24 --result "
-      "tape.tsv");
-  verb->callback([made, &into] { into = *made; });
+      "tape.tsv",
+      [](Verb& verb, SplitCommand& made) {
+        add_work_options(verb, made.work);
+        add_data_set(verb, made.split);
+        add_result(verb, made.split);
+        verb.group("Options").json(made.split.json);
+      });
 }
 
 }  // namespace hpcbatch::detail

@@ -263,4 +263,14 @@ std::time_t parse_until(const std::string& text, std::time_t now) {
   return *moment;
 }
 
+std::time_t since_now(const std::string& text) {
+  return parse_since(text, std::time(nullptr));
+}
+
+double seconds_of(const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration || *duration <= Duration{}) refuse(text, "a duration, like 90s, 2h or 3d");
+  return std::chrono::duration<double>(*duration).count();
+}
+
 }  // namespace hpcbatch

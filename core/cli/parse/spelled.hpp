@@ -37,6 +37,9 @@ std::pair<std::string, std::string> parse_assignment(std::string_view text, std:
 /// first minute on, `2026-11-25`, `2026-11-25 14:30`; of local time, and never after `now`.  Throws
 /// std::invalid_argument with one sentence.
 std::time_t parse_since(const std::string& text, std::time_t now);
+std::time_t since_now(const std::string& text);
+/// Seconds, more than 0.  Throws as that.
+double seconds_of(const std::string& text);
 /// When that will be: `8h` from now, the next `18:00`, `2026-11-28`, `2026-11-28 18:00`; of local
 /// time, and after `now`.  Throws as that.
 std::time_t parse_until(const std::string& text, std::time_t now);

@@ -155,7 +155,7 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
 }
 
 int stop_engine(const EngineStopCommand& command, const Session& session) {
-  const bool is_now = command.mode == EngineStopCommand::Mode::Now;
+  const bool is_now = command.mode() == EngineStopCommand::Mode::Now;
   EngineClient client = session.client();
   const Answer connected = connect_to_running(client, session.places, session.interrupt);
   if (connected.outcome == Exchange::NoEngine) {
@@ -168,7 +168,7 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
   } else if (connected.outcome != Exchange::Answered) {
     object_of(connected);
   }
-  for (int more = 0; !end_engine(client, session, command.mode); ++more) {
+  for (int more = 0; !end_engine(client, session, command.mode()); ++more) {
     if (!is_now || more == kTriesWithEnding) {
       throw CommandError(kExitNoEngine,
                          std::string("the engine was ending already, and what it ran runs on: ") +
