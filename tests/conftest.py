@@ -27,6 +27,7 @@ ONE_BED = {
     "system/test_slurm_choices.py",
     "system/test_slurm_job_scripts.py",
     "system/test_slurm_steps.py",
+    "system/test_slurm_words.py",
 }
 
 

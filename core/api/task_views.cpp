@@ -8,6 +8,7 @@
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "failure/failure.hpp"
+#include "model/batch_number.hpp"
 #include "model/item.hpp"
 #include "model/quantities.hpp"
 #include "wire/wire.pb.h"
@@ -365,6 +366,32 @@ void put_terms(json::object& line, store::Store& store, const store::ArrayRow& r
   if (!start.directory().empty()) line["directory"] = start.directory();
 }
 
+/// What it runs, and the files of its streams.  Of several at once they have SLURM's "no index".
+void put_run(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
+  constexpr std::uint32_t kNoIndex = 4'294'967'294;
+  const wire::Start start = start_from_bytes(row.recipe);
+  PlaceValues values = place_values(start, task);
+  std::optional<Item> item;
+  if (line.at("tasks").to_number<std::uint64_t>() != 1) {
+    values.index = kNoIndex;
+    values.number = batch_number(row.id);
+  } else if (needs_items(row.recipe)) {
+    item = item_of(row.recipe, store.history().item(task));
+  }
+  const auto put_file = [&](const char* key, const std::string& file) {
+    if (!file.empty()) line[key] = with_places(file, values, item);
+  };
+  put_file("stdin", start.standard_input());
+  put_file("stdout", start.standard_output());
+  put_file("stderr", start.standard_error());
+  json::array command;
+  for (const std::string& argument : start.argv()) command.push_back(json::string(argument));
+  line["command"] = std::move(command);
+  for (const wire::Variable& variable : start.variables()) {
+    if (variable.name() == "SLURM_NTASKS") line["slurm_tasks"] = variable.value();
+  }
+}
+
 /// What its array says of it; of one task also its item.
 void put_array(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
   line["client"] = row.client;
@@ -395,6 +422,7 @@ std::optional<json::array> listed(store::Store& store, const ListAsked& asked, L
     if (!row || row->id != task.array) row = store.history().array(task.array);
     if (row) put_array(line, store, *row, task);
     if (row && asked.full) put_terms(line, store, *row, task);
+    if (row && asked.files) put_run(line, store, *row, task);
     tasks.push_back(std::move(line));
   }
   return tasks;
@@ -404,7 +432,8 @@ std::optional<json::array> listed(store::Store& store, const ListAsked& asked, L
 
 void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
   const ListAsked asked{filter_of(request), text_in(request, "apart") == "1",
-                        text_in(request, "open") == "1", text_in(request, "full") == "1"};
+                        text_in(request, "open") == "1", text_in(request, "full") == "1",
+                        text_in(request, "files") == "1"};
   const store::Filter& filter = asked.filter;
   Lines lines;
   LiveLines live(asked, runtime_.engine(), lines,

@@ -30,6 +30,9 @@ std::string state_text(const Line& line, const Viewed& viewed) {
   if (line.job.state == JobState::Cancelled && line.step.empty())
     return word + " by " + std::to_string(viewed.uid);
   if (line.step == "extern" && has_ended(line.job.state)) return "COMPLETED";
+  // Slurm calls a step so that a signal has ended.
+  if (!line.step.empty() && line.job.signal != 0 && line.job.state == JobState::Failed)
+    return "CANCELLED";
   return word;
 }
 
@@ -67,17 +70,40 @@ std::string cpu_text(double seconds) {
   return long_duration(seconds);
 }
 
-std::string resident(const Line& line, const Viewed&) {
+std::string amount_text(std::uint64_t bytes, const Viewed& viewed);
+
+std::string resident(const Line& line, const Viewed& viewed) {
   if (line.step.empty() || line.job.peak_memory == 0) return "";
+  if (viewed.unit != 0 && line.step != "extern") return amount_text(line.job.peak_memory, viewed);
   return line.step == "extern" ? "0" : std::to_string(line.job.peak_memory >> 10U) + "K";
 }
 
-std::string resources(const Line& line, bool given) {
+/// In the unit of --units, else as memory_text has it.
+std::string amount_text(std::uint64_t bytes, const Viewed& viewed) {
+  constexpr std::string_view kUnits = "KMGTP";
+  const std::size_t power = viewed.unit == 0 ? std::string_view::npos : kUnits.find(viewed.unit);
+  if (power == std::string_view::npos) return memory_text(bytes);
+  const double amount =
+      static_cast<double>(bytes) / std::pow(1024.0, static_cast<double>(power + 1));
+  char text[64];
+  std::snprintf(text, sizeof text, amount == std::floor(amount) ? "%.0f%c" : "%.2f%c", amount,
+                viewed.unit);
+  return text;
+}
+
+double planned(const Job& job, const Viewed& viewed) {
+  const double until = job.started.value_or(job.ended.value_or(viewed.now));
+  return std::max(0.0, until - job.submitted.value_or(until));
+}
+
+std::string resources(const Line& line, const Viewed& viewed, bool given) {
   const Job& job = line.job;
   if (given && !job.started) return "";
-  std::string text =
-      "billing=" + std::to_string(cpus_of(job)) + ",cpu=" + std::to_string(cpus_of(job));
-  if (job.memory != 0) text += ",mem=" + memory_text(job.memory);
+  const std::string cpus = std::to_string(cpus_of(job));
+  std::string text = (line.step.empty() ? "billing=" + cpus + "," : "") + "cpu=" + cpus;
+  if (const std::uint64_t gpus = gpus_of(job); gpus != 0)
+    text += ",gres/gpu=" + std::to_string(gpus);
+  if (job.memory != 0) text += ",mem=" + amount_text(job.memory, viewed);
   return text + ",node=1";
 }
 
@@ -90,32 +116,30 @@ std::string nothing(const Line&, const Viewed&) {
 }
 
 const SacctField kFields[] = {
-    {"JobID", 12, [](const Line& l, const Viewed&) { return with_step(job_id(l.job), l); }, true},
-    {"JobIDRaw", 12,
-     [](const Line& l, const Viewed&) { return with_step(std::to_string(number_of(l.job)), l); },
-     true},
-    {"JobName", 10,
-     [](const Line& l, const Viewed&) { return l.step.empty() ? l.job.name : l.step; }},
-    {"Partition", 10,
-     [](const Line& l, const Viewed& v) {
-       return of_job(l, l.job.partition.empty() ? v.default_partition : l.job.partition);
-     }},
     {"Account", 10, [](const Line& l, const Viewed&) { return l.job.account; }},
+    {"AdminComment", 15, nothing},
     {"AllocCPUS", 10, allocated},
     {"AllocNodes", 10,
      [](const Line& l, const Viewed&) { return std::string(l.job.started ? "1" : "0"); }},
-    {"AllocTRES", 10, [](const Line& l, const Viewed&) { return resources(l, true); }},
+    {"AllocTRES", 10, [](const Line& l, const Viewed& v) { return resources(l, v, true); }},
+    {"AssocID", 7, nothing},
     {"AveCPU", 10,
      [](const Line& l, const Viewed&) {
        return l.step == "batch" ? long_duration(l.job.cpu_s) : "";
      }},
+    {"AveCPUFreq", 10, nothing},
+    {"AveDiskRead", 14, nothing},
+    {"AveDiskWrite", 14, nothing},
+    {"AvePages", 10, nothing},
     {"AveRSS", 10, resident},
     {"AveVMSize", 10, nothing},
+    {"BlockID", 16, nothing},
     {"Cluster", 10, [](const Line&, const Viewed&) { return std::string("hpcbatch"); }},
     {"Comment", 14, [](const Line& l, const Viewed&) { return of_job(l, l.job.comment); }},
     {"Constraints", 19, [](const Line& l, const Viewed&) { return of_job(l, l.job.constraint); }},
     {"ConsumedEnergy", 14, nothing},
     {"ConsumedEnergyRaw", 17, nothing},
+    {"Container", 19, nothing},
     {"CPUTime", 10,
      [](const Line& l, const Viewed& v) {
        return long_duration(elapsed(l.job, v) * static_cast<double>(cpus_of(l.job)));
@@ -124,6 +148,7 @@ const SacctField kFields[] = {
      [](const Line& l, const Viewed& v) {
        return std::to_string(static_cast<long>(elapsed(l.job, v)) * cpus_of(l.job));
      }},
+    {"DBIndex", 10, nothing, true},
     {"DerivedExitCode", 15, [](const Line& l, const Viewed&) { return of_job(l, "0:0"); }},
     {"Elapsed", 10,
      [](const Line& l, const Viewed& v) { return long_duration(elapsed(l.job, v)); }},
@@ -135,14 +160,43 @@ const SacctField kFields[] = {
      [](const Line& l, const Viewed& v) { return of_job(l, moment_of(l.job.submitted, v)); }},
     {"End", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.ended, v); }},
     {"ExitCode", 8, exit_text},
-    {"Group", 9, [](const Line& l, const Viewed& v) { return of_job(l, v.group); }},
+    {"Extra", 19, nothing},
+    {"FailedNode", 19, nothing},
+    {"Flags", 19, nothing},
     {"GID", 6, [](const Line& l, const Viewed& v) { return of_job(l, std::to_string(v.gid)); }},
+    {"Group", 9, [](const Line& l, const Viewed& v) { return of_job(l, v.group); }},
+    {"JobID", 12, [](const Line& l, const Viewed&) { return with_step(job_id(l.job), l); }, true},
+    {"JobIDRaw", 12,
+     [](const Line& l, const Viewed&) { return with_step(std::to_string(number_of(l.job)), l); },
+     true},
+    {"JobName", 10,
+     [](const Line& l, const Viewed&) { return l.step.empty() ? l.job.name : l.step; }},
+    {"Layout", 9,
+     [](const Line& l, const Viewed&) { return std::string(l.step.empty() ? "" : "Unknown"); }},
+    {"Licenses", 19, nothing},
     {"MaxDiskRead", 12, nothing},
+    {"MaxDiskReadNode", 15, nothing},
+    {"MaxDiskReadTask", 15, nothing},
     {"MaxDiskWrite", 12, nothing},
+    {"MaxDiskWriteNode", 16, nothing},
+    {"MaxDiskWriteTask", 16, nothing},
+    {"MaxPages", 8, nothing},
+    {"MaxPagesNode", 12, nothing},
+    {"MaxPagesTask", 14, nothing},
     {"MaxRSS", 10, resident},
     {"MaxRSSNode", 10,
      [](const Line& l, const Viewed&) { return l.step.empty() ? "" : l.job.node; }},
+    {"MaxRSSTask", 10,
+     [](const Line& l, const Viewed&) {
+       return std::string(l.step.empty() || l.job.peak_memory == 0 ? "" : "0");
+     }},
     {"MaxVMSize", 10, nothing},
+    {"MaxVMSizeNode", 14, nothing},
+    {"MaxVMSizeTask", 14, nothing},
+    {"McsLabel", 12, nothing},
+    {"MinCPU", 10, nothing},
+    {"MinCPUNode", 10, nothing},
+    {"MinCPUTask", 10, nothing},
     {"NCPUS", 10, allocated},
     {"NNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
     {"NodeList", 15,
@@ -151,49 +205,100 @@ const SacctField kFields[] = {
      }},
     {"NTasks", 8,
      [](const Line& l, const Viewed&) { return std::string(l.step.empty() ? "" : "1"); }},
+    {"Partition", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(l, l.job.partition.empty() ? v.default_partition : l.job.partition);
+     }},
+    {"Planned", 10,
+     [](const Line& l, const Viewed& v) { return of_job(l, long_duration(planned(l.job, v))); }},
+    {"PlannedCPU", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(l, long_duration(planned(l.job, v) * static_cast<double>(cpus_of(l.job))));
+     }},
+    {"PlannedCPURAW", 10,
+     [](const Line& l, const Viewed& v) {
+       return of_job(l, std::to_string(static_cast<long>(planned(l.job, v)) * cpus_of(l.job)));
+     }},
     {"Priority", 10,
-     [](const Line& l, const Viewed&) { return of_job(l, std::to_string(l.job.priority)); }},
+     [](const Line& l, const Viewed&) { return of_job(l, std::to_string(priority_of(l.job))); }},
     {"QOS", 10,
      [](const Line& l, const Viewed&) {
        return of_job(l, l.job.qos.empty() ? "normal" : l.job.qos);
      }},
+    {"QOSRAW", 6, [](const Line& l, const Viewed&) { return of_job(l, "1"); }},
+    {"QOSREQ", 10, nothing},
     {"Reason", 22, [](const Line& l, const Viewed&) { return of_job(l, l.job.reason); }},
+    {"ReqCPUFreq", 10, nothing},
+    {"ReqCPUFreqGov", 13, nothing},
+    {"ReqCPUFreqMax", 13, nothing},
+    {"ReqCPUFreqMin", 13, nothing},
     {"ReqCPUS", 8, [](const Line& l, const Viewed&) { return std::to_string(cpus_of(l.job)); }},
     {"ReqMem", 10,
-     [](const Line& l, const Viewed&) {
-       return of_job(l, l.job.memory == 0 ? "" : memory_text(l.job.memory));
+     [](const Line& l, const Viewed& v) {
+       return of_job(l, l.job.memory == 0 ? "" : amount_text(l.job.memory, v));
      }},
     {"ReqNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
-    {"ReqTRES", 10, [](const Line& l, const Viewed&) { return of_job(l, resources(l, false)); }},
+    {"ReqTRES", 10,
+     [](const Line& l, const Viewed& v) { return of_job(l, resources(l, v, false)); }},
     {"Reservation", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.reservation); }},
+    {"ReservationId", 8, nothing},
     {"Reserved", 10,
+     [](const Line& l, const Viewed& v) { return of_job(l, long_duration(planned(l.job, v))); }},
+    {"ResvCPU", 10,
      [](const Line& l, const Viewed& v) {
-       return of_job(
-           l, long_duration(l.job.started.value_or(v.now) - l.job.submitted.value_or(v.now)));
+       return of_job(l, long_duration(planned(l.job, v) * static_cast<double>(cpus_of(l.job))));
      }},
-    {"Planned", 10,
+    {"ResvCPURAW", 10,
      [](const Line& l, const Viewed& v) {
-       return of_job(
-           l, long_duration(l.job.started.value_or(v.now) - l.job.submitted.value_or(v.now)));
+       return of_job(l, std::to_string(static_cast<long>(planned(l.job, v)) * cpus_of(l.job)));
      }},
-    {"Start", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.started, v); }},
+    {"Restarts", 8,
+     [](const Line& l, const Viewed&) { return of_job(l, std::to_string(l.job.restarts)); }},
+    {"SLUID", 19, nothing},
+    {"Start", 19,
+     [](const Line& l, const Viewed& v) {
+       return moment_of(l.job.started ? l.job.started : l.job.ended, v);
+     }},
     {"State", 10, state_text},
+    {"StdErr", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.error); }},
+    {"StdIn", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.input); }},
+    {"StdOut", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.output); }},
     {"Submit", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.submitted, v); }},
-    {"SystemCPU", 10, nothing},
+    {"SubmitLine", 20, nothing},
+    {"Suspended", 10, [](const Line&, const Viewed&) { return std::string("00:00:00"); }},
+    {"SystemComment", 15, nothing},
+    {"SystemCPU", 10, [](const Line&, const Viewed&) { return std::string("00:00:00"); }},
     {"Timelimit", 10,
      [](const Line& l, const Viewed&) {
        return of_job(l, l.job.time_limit ? long_duration(*l.job.time_limit) : "UNLIMITED");
      }},
-    {"TimelimitRaw", 12,
+    {"TimelimitRaw", 10,
      [](const Line& l, const Viewed&) {
        return of_job(l, l.job.time_limit ? std::to_string(static_cast<long>(*l.job.time_limit / 60))
                                          : "UNLIMITED");
      }},
     {"TotalCPU", 10, [](const Line& l, const Viewed&) { return cpu_text(l.job.cpu_s); }},
+    {"TRESUsageInAve", 14, nothing},
+    {"TRESUsageInMax", 14, nothing},
+    {"TRESUsageInMaxNode", 18, nothing},
+    {"TRESUsageInMaxTask", 18, nothing},
+    {"TRESUsageInMin", 14, nothing},
+    {"TRESUsageInMinNode", 18, nothing},
+    {"TRESUsageInMinTask", 18, nothing},
+    {"TRESUsageInTot", 14, nothing},
+    {"TRESUsageOutAve", 15, nothing},
+    {"TRESUsageOutMax", 15, nothing},
+    {"TRESUsageOutMaxNode", 19, nothing},
+    {"TRESUsageOutMaxTask", 19, nothing},
+    {"TRESUsageOutMin", 15, nothing},
+    {"TRESUsageOutMinNode", 19, nothing},
+    {"TRESUsageOutMinTask", 19, nothing},
+    {"TRESUsageOutTot", 15, nothing},
     {"UID", 6, [](const Line& l, const Viewed& v) { return of_job(l, std::to_string(v.uid)); }},
     {"User", 9, [](const Line& l, const Viewed& v) { return of_job(l, v.user); }},
     {"UserCPU", 10, [](const Line& l, const Viewed&) { return cpu_text(l.job.cpu_s); }},
     {"WCKey", 10, nothing},
+    {"WCKeyID", 10, nothing},
     {"WorkDir", 20, [](const Line& l, const Viewed&) { return of_job(l, l.job.directory); }},
 };
 
@@ -229,7 +334,7 @@ SacctTable::SacctTable(const std::vector<std::string>& fields, SacctStyle style,
     const std::size_t percent = std::min(word.find('%'), word.size());
     const SacctField* known = field_named(std::string_view(word).substr(0, percent));
     if (known == nullptr)
-      throw CommandFailed("sacct: fatal: Invalid field requested: \"" + word.substr(0, percent) +
+      throw CommandFailed("sacct: error: Invalid field requested: \"" + word.substr(0, percent) +
                           "\"");
     Field field{std::string(known->title), known->value, known->width, known->left};
     int width = 0;
@@ -260,7 +365,9 @@ std::string SacctTable::row(const std::function<std::string(const Field&)>& text
 }
 
 std::string SacctTable::titles() const {
-  std::string text = row([](const Field& field) { return field.title; });
+  std::string text = row([this](const Field& field) {
+    return style_.parsable ? field.title : field.title.substr(0, field.width);
+  });
   if (style_.parsable) return text;
   return text + row([](const Field& field) { return std::string(field.width, '-'); });
 }

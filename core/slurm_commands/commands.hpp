@@ -13,6 +13,8 @@ int scancel(const Call& call, const Session& session);
 int scontrol(const Call& call, const Session& session);
 int sinfo(const Call& call, const Session& session);
 int srun(const Call& call, const Session& session);
+int sacctmgr(const Call& call, const Session& session);
+int sshare(const Call& call, const Session& session);
 
 /// An option of sbatch and its value, which a variable may say, as one word: `--mem=4G`; `--requeue`.
 std::string sbatch_word(const std::string& name, const std::string& value);
@@ -38,6 +40,9 @@ inline constexpr std::size_t kNamesOneByOne = 50;
 /// `node[1-3,7],gpu1` -> each name.  Throws CommandFailed where brackets are not closed, or stand for
 /// more than 65,536 names.
 std::vector<std::string> expand_hosts(std::string_view list);
+
+/// The other way: neighbours in the list are one pair of brackets, `node[1-3,7]`.
+std::string host_list(const std::vector<std::string>& hosts);
 
 /// squeue and sacct as JSON: the keys that clients read, as Slurm 23.11 calls them.
 boost::json::object jobs_json(const std::vector<Job>& jobs, const Viewed& viewed);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -139,6 +140,15 @@ constexpr PlaceField kPlaceFields[] = {
     {'p', "PRIO_TIER", nullptr, "1"},
     {'I', "PRIO_JOB_FACTOR", nullptr, "1"},
     {'E', "REASON", nullptr, "none"},
+    {'B', "MAX_CPUS_PER_NODE", nullptr, "UNLIMITED"},
+    {'i', "RESERVATION", nullptr, ""},
+    {'M', "PREEMPT_MODE", nullptr, "OFF"},
+    {'o', "NODE_ADDR", [](const Place& place) { return place.name; }},
+    {'O', "CPU_LOAD", nullptr, "N/A"},
+    {'u', "USER", nullptr, "Unknown"},
+    {'U', "USER", nullptr, "Unknown"},
+    {'v', "VERSION", nullptr, "23.11.0-hpcbatch"},
+    {'V', "CLUSTER", nullptr, "hpcbatch"},
     {'H', "TIMESTAMP", nullptr, "Unknown"},
     {'X', "SOCKETS", nullptr, "1"},
     {'Y', "CORES", nullptr, "1"},
@@ -245,6 +255,12 @@ int sinfo(const Call& call, const Session& session) {
   const Parsed parsed = parse_options(sinfo_options(), call.words);
   const Viewed viewed = viewed_by(call);
   EngineJobs engine(session);
+  // Nodes are there for none.
+  if (parsed.has("list-reasons")) {
+    if (!parsed.has("noheader"))
+      print_text("REASON               USER      TIMESTAMP           NODELIST\n");
+    return 0;
+  }
   std::vector<Place> places = places_of(engine, viewed);
   const std::vector<std::string> wanted = parsed.list("partition");
   const std::set<std::string> nodes = nodes_said(parsed);
@@ -255,11 +271,16 @@ int sinfo(const Call& call, const Session& session) {
   });
   std::string format = "%9P %.5a %.10l %.6D %.6t %N";
   if (parsed.has("summarize")) format = "%9P %.5a %.10l %.16F %N";
-  if (parsed.has("Node")) format = "%10N %.6D %.9P %6t";
-  if (parsed.has("long")) format = "%9P %.5a %.10l %.8s %.4r %.8h %.10g %.6D %.11T %N";
+  if (parsed.has("Node")) format = "%10N %.6D %.9P %6t ";
+  if (parsed.has("Node") && parsed.has("long"))
+    format = "%10N %.6D %.9P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E";
+  else if (parsed.has("long"))
+    format = "%9P %.5a %.10l %.8s %.4r %.8h %.10g %.6D %.11T %N";
   if (const auto letters = parsed.value("format")) format = *letters;
   if (const auto names = parsed.value("Format")) format = letters_of(*names);
   std::string text;
+  if (parsed.has("long") && !parsed.has("noheader"))
+    text += moment(viewed.now, "%a %b %d %H:%M:%S %Y") + "\n";
   if (!parsed.has("noheader")) text += filled(format, place_title) + "\n";
   for (const Place& place : places)
     text += filled(format, [&](char letter) { return place_value(letter, place); }) + "\n";
@@ -287,10 +308,26 @@ std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& name
   return found;
 }
 
-int show_jobs(const Call& call, const Parsed& parsed, EngineJobs& engine) {
+/// `12`, `JobId=12`, `12,13`.
+NamedJobs jobs_said(const std::vector<std::string>& words, const std::string& complaint) {
+  std::vector<std::string> lists;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    lists.push_back(equals == std::string::npos ? word : word.substr(equals + 1));
+  }
+  for (const std::string& list : lists) {
+    for (const std::string& one : split_job_names(list)) {
+      if (!parse_job_name(one)) throw CommandFailed(complaint);
+    }
+  }
+  return named_jobs(lists, complaint);
+}
+
+int show_jobs(const Call& call, const Parsed& parsed, const std::vector<std::string>& words,
+              EngineJobs& engine) {
   const Viewed viewed = viewed_by(call);
-  const std::vector<std::string> words(parsed.words.begin() + 2, parsed.words.end());
-  const NamedJobs named = named_jobs(words, "scontrol: error: Invalid job id: ");
+  const NamedJobs named = jobs_said(words, "scontrol_print_job error: Invalid job id specified");
+  engine.tell_files();
   if (named.ours.empty() && !named.real.empty()) {
     if (const auto code = run_real(call, call.words)) return *code;
     unknown_id();
@@ -298,6 +335,10 @@ int show_jobs(const Call& call, const Parsed& parsed, EngineJobs& engine) {
   const std::vector<Job> jobs =
       words.empty() ? jobs_of(engine.open_and_ended_since(viewed.now - kShownAfterEnd), true)
                     : found_jobs(engine, named.ours, true);
+  if (jobs.empty() && named.ours.size() == 1 && named.ours.front().indices) {
+    print_text("Job " + words.front() + " not found\n");
+    return 1;
+  }
   if (jobs.empty() && !words.empty()) unknown_id();
   if (parsed.has("json")) {
     print_text(json::serialize(jobs_json(jobs, viewed)) + "\n");
@@ -336,19 +377,30 @@ int show_places(const Call& call, const Parsed& parsed, EngineJobs& engine, bool
 }
 
 int show(const Call& call, const Parsed& parsed, EngineJobs& engine) {
-  const std::string what = parsed.words.size() > 1 ? parsed.words[1] : "";
+  if (parsed.words.size() < 2) throw CommandFailed("too few arguments for keyword:show");
+  // `show job=12` is `show job 12`.
+  const std::size_t equals = std::min(parsed.words[1].find('='), parsed.words[1].size());
+  std::string what = parsed.words[1].substr(0, equals);
+  for (char& letter : what)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  std::vector<std::string> rest(parsed.words.begin() + 2, parsed.words.end());
+  if (equals < parsed.words[1].size())
+    rest.insert(rest.begin(), parsed.words[1].substr(equals + 1));
+  if (rest.size() > 1) throw CommandFailed("too many arguments for keyword:show");
   const auto is = [&](std::string_view word) { return !what.empty() && word.starts_with(what); };
-  if (is("hostnames") || is("hostlistsorted")) {
+  if (what == "hostlistsorted" || what == "hostlist") {
+    std::vector<std::string> hosts = expand_hosts(rest.empty() ? "" : rest.front());
+    if (what == "hostlistsorted") std::sort(hosts.begin(), hosts.end());
+    print_text(host_list(hosts) + "\n");
+    return 0;
+  }
+  if (is("hostnames")) {
     const char* list = std::getenv("SLURM_JOB_NODELIST");
-    const std::string said = parsed.words.size() > 2 ? parsed.words[2] : (list ? list : "");
+    const std::string said = !rest.empty() ? rest.front() : (list ? list : "");
     for (const std::string& host : expand_hosts(said)) print_text(host + "\n");
     return 0;
   }
-  if (is("hostlist")) {
-    print_text((parsed.words.size() > 2 ? parsed.words[2] : "") + "\n");
-    return 0;
-  }
-  if (is("jobs") || what == "jobid") return show_jobs(call, parsed, engine);
+  if (is("jobs") || what == "jobid") return show_jobs(call, parsed, rest, engine);
   if (is("partitions")) return show_places(call, parsed, engine, false);
   if (is("nodes")) return show_places(call, parsed, engine, true);
   if (is("config")) {
@@ -362,10 +414,9 @@ int show(const Call& call, const Parsed& parsed, EngineJobs& engine) {
         "SLURM_VERSION           = 23.11.0\n");
     return 0;
   }
-  throw CommandFailed(
-      "scontrol: error: hpcbatch shows job, partition, node, config and hostnames, "
-      "not '" +
-      what + "'");
+  throw CommandFailed("invalid entity:" + what +
+                      " for keyword:show \nscontrol: error: hpcbatch shows job, partition, node, "
+                      "config, hostnames and hostlist");
 }
 
 /// Of those that have ended only `retry` wants to know; others do where there is nothing else.
@@ -373,34 +424,69 @@ std::vector<Job> jobs_to_change(EngineJobs& engine, const JobName& name, const s
   std::vector<Job> jobs;
   if (verb != "retry") jobs = found_jobs(engine, {name}, false, now_in_seconds());
   if (jobs.empty()) jobs = found_jobs(engine, {name}, false);
-  if (jobs.empty()) unknown_id();
   return jobs;
+}
+
+/// In the words of the real one, which tells of each job by itself.
+void complain_of(const std::string& verb, const std::string& job, const std::string& why) {
+  std::fprintf(stderr, "%s for job %s\n", why.c_str(), job.c_str());
+  if (verb != "retry") std::fprintf(stderr, "slurm_suspend error: %s\n", why.c_str());
+}
+
+/// Why nothing of these can be changed so; empty: something can.
+std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
+  if (jobs.empty()) return "Invalid job id specified";
+  const auto all = [&](auto is) { return std::all_of(jobs.begin(), jobs.end(), is); };
+  const auto is_over = [](const Job& job) { return has_ended(job.state); };
+  if (verb != "retry") return all(is_over) ? "Job has already finished" : "";
+  if (all([](const Job& job) { return job.state == JobState::Pending; }))
+    return "Job is pending execution";
+  return std::any_of(jobs.begin(), jobs.end(), is_over)
+             ? ""
+             : "Requested operation is presently disabled: cancel it first";
 }
 
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
            EngineJobs& engine) {
-  const NamedJobs named = named_jobs(words, "scontrol: error: Invalid job id: ");
-  if (words.empty()) throw CommandFailed("scontrol: error: too few arguments for keyword:" + verb);
-  if (!named.real.empty()) {
-    if (named.ours.empty()) {
-      if (const auto code = run_real(call, call.words)) return *code;
-    }
-    unknown_id();
+  if (words.empty()) throw CommandFailed("too few arguments for keyword:" + call.words.front());
+  const NamedJobs named = jobs_said(words, "Invalid job id specified");
+  if (!named.real.empty() && named.ours.empty()) {
+    if (const auto code = run_real(call, call.words)) return *code;
+  }
+  int code = 0;
+  for (const std::string& job : named.real) {
+    complain_of(verb, job, "Invalid job id specified");
+    code = 1;
   }
   json::array ids;
   for (const JobName& name : named.ours) {
-    for (const Job& job : jobs_to_change(engine, name, verb)) {
-      if (verb == "retry" ? !has_ended(job.state) : has_ended(job.state)) continue;
+    const std::vector<Job> jobs = jobs_to_change(engine, name, verb);
+    if (const std::string why = not_changed(jobs, verb); !why.empty()) {
+      complain_of(verb, std::to_string(name.number), why);
+      code = 1;
+    }
+    for (const Job& job : jobs) {
+      if (has_ended(job.state) != (verb == "retry")) continue;
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
     }
   }
-  if (ids.empty())
-    throw CommandFailed(verb == "retry"
-                            ? "Requested operation is presently disabled for a job that runs: "
-                              "cancel it first"
-                            : "Job/step already completing or completed");
-  engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
-  return 0;
+  if (!ids.empty()) engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
+  return code;
+}
+
+/// Until it runs, as its nodes are ready then.
+int wait_for_job(const std::vector<std::string>& words, const Session& session,
+                 EngineJobs& engine) {
+  if (words.empty()) throw CommandFailed("too few arguments for keyword:wait_job");
+  const NamedJobs named = jobs_said(words, "Invalid job id specified");
+  for (;;) {
+    const std::vector<Job> jobs = found_jobs(engine, named.ours, true);
+    if (jobs.empty()) throw CommandFailed("Invalid job id specified");
+    if (has_ended(jobs.front().state))
+      throw CommandFailed("scontrol: Job " + words.front() + " no longer running");
+    if (jobs.front().state != JobState::Pending) return 0;
+    session.interrupt.pause(std::chrono::seconds{1});
+  }
 }
 
 }  // namespace
@@ -416,13 +502,19 @@ int scontrol(const Call& call, const Session& session) {
   if (verb == "hold" || verb == "uhold") return change(call, "hold", rest, engine);
   if (verb == "release") return change(call, "release", rest, engine);
   if (verb == "requeue") return change(call, "retry", rest, engine);
+  if (verb == "wait_job") return wait_for_job(rest, session, engine);
+  if (verb == "version") {
+    print_text(std::string(kVersion) + "\n");
+    return 0;
+  }
   if (verb == "ping") {
     engine.client().get("/v1/engine");
     print_text("Slurmctld(primary) at hpcbatch is UP\n");
     return 0;
   }
-  throw CommandFailed("scontrol: error: hpcbatch has no 'scontrol " + verb +
-                      "'; it has show, hold, release, requeue and ping");
+  throw CommandFailed("invalid keyword: " + verb +
+                      "\nscontrol: error: hpcbatch has show, hold, release, requeue, wait_job, "
+                      "ping and version");
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -89,9 +89,20 @@ json::object jobs_json(const std::vector<Job>& jobs, const Viewed& viewed) {
         {"memory_per_node",
          number_json(static_cast<std::int64_t>(job.memory >> 20U), job.memory != 0)},
         {"time_limit", limit_json(job)},
-        {"priority", number_json(job.priority)},
+        {"priority", number_json(priority_of(job))},
         {"restart_cnt", job.restarts},
         {"current_working_directory", job.directory},
+        {"command", job.command.empty() ? "" : command_text(job)},
+        {"standard_error", job.error},
+        {"standard_input", job.input.empty() ? "/dev/null" : job.input},
+        {"standard_output", job.output},
+        {"dependency", job.after.empty() ? "" : dependency_text(job, viewed)},
+        {"features", job.constraint},
+        {"tres_per_node", job.gpus.empty() ? "" : "gres:" + job.gpus},
+        {"tasks", number_json(job.tasks)},
+        {"hold", job.reason == "JobHeldUser"},
+        {"requeue", true},
+        {"eligible_time", number_json(whole_seconds(job.submitted))},
         {"submit_time", number_json(whole_seconds(job.submitted))},
         {"start_time", number_json(whole_seconds(job.started))},
         {"end_time", number_json(whole_seconds(job.ended))},
@@ -139,50 +150,81 @@ json::object accounting_json(const std::vector<Job>& jobs, const Viewed& viewed)
   return envelope(std::move(all));
 }
 
-std::string job_details(const Job& job, const Viewed& viewed, bool on_one_line) {
+namespace {
+
+std::string gpus_in_tres(const Job& job) {
+  return gpus_of(job) == 0 ? "" : ",gres/gpu=" + std::to_string(gpus_of(job));
+}
+
+/// When one ends that runs, where that is known.
+std::optional<double> end_of(const Job& job) {
+  if (job.ended || !job.started || !job.time_limit) return job.ended;
+  return *job.started + *job.time_limit;
+}
+
+std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
   const auto time = [&](const std::optional<double>& one) {
     return one ? moment(*one, viewed.time_format) : std::string("Unknown");
   };
   const auto or_null = [](const std::string& text) { return text.empty() ? "(null)" : text; };
-  const std::string line = on_one_line ? " " : "\n   ";
-  const std::string cpus = std::to_string(cpus_of(job));
+  const auto file = [](const std::string& path) { return path.empty() ? "/dev/null" : path; };
+  const std::string cpus = std::to_string(cpus_of(job)), tasks = std::to_string(job.tasks);
+  const std::string cpus_of_each = std::to_string(std::max(1L, cpus_of(job) / job.tasks));
   const double ran = job.started ? job.ended.value_or(viewed.now) - *job.started : 0;
-  std::string text = "JobId=" + std::to_string(number_of(job));
+  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
+  const std::string eligible = time(is_kept ? std::nullopt : job.submitted);
+  const std::string memory = job.memory == 0 ? "0" : memory_text(job.memory);
+  std::string first = "JobId=" + std::to_string(number_of(job));
   if (job.is_array)
-    text += " ArrayJobId=" + std::to_string(array_number_of(job)) +
-            " ArrayTaskId=" + array_task_id(job);
+    first += " ArrayJobId=" + std::to_string(array_number_of(job)) +
+             " ArrayTaskId=" + array_task_id(job);
   if (job.is_array && job.max_running != 0)
-    text += " ArrayTaskThrottle=" + std::to_string(job.max_running);
-  text += " JobName=" + job.name;
-  text += line + "UserId=" + viewed.user + "(" + std::to_string(viewed.uid) +
-          ") GroupId=" + viewed.group + "(" + std::to_string(viewed.gid) + ") MCS_label=N/A";
-  text += line + "Priority=" + std::to_string(job.priority) +
-          " Nice=0 Account=" + or_null(job.account) +
-          " QOS=" + (job.qos.empty() ? "normal" : job.qos);
-  text += line + "JobState=" + std::string(words_of(job.state).word) + " Reason=" + job.reason +
-          " Dependency=(null)";
-  text += line + "Requeue=1 Restarts=" + std::to_string(job.restarts) +
-          " BatchFlag=1 Reboot=0 ExitCode=" + std::to_string(job.exit_code) + ":" +
-          std::to_string(job.signal);
-  text += line + "RunTime=" + long_duration(ran) +
-          " TimeLimit=" + (job.time_limit ? long_duration(*job.time_limit) : "UNLIMITED") +
-          " TimeMin=N/A";
-  text += line + "SubmitTime=" + time(job.submitted) + " EligibleTime=" + time(job.submitted);
-  text += line + "StartTime=" + time(job.started) + " EndTime=" + time(job.ended) + " Deadline=N/A";
-  text += line + "Partition=" + partition_of(job, viewed) + " AllocNode:Sid=hpcbatch:0";
-  text += line + "ReqNodeList=(null) ExcNodeList=(null)";
-  text += line + "NodeList=" + or_null(job.node);
-  if (!job.node.empty()) text += line + "BatchHost=" + job.node;
-  text +=
-      line + "NumNodes=1 NumCPUs=" + cpus + " NumTasks=1 CPUs/Task=" + cpus + " ReqB:S:C:T=0:0:*:*";
-  text += line + "TRES=cpu=" + cpus + (job.memory == 0 ? "" : ",mem=" + memory_text(job.memory)) +
-          ",node=1,billing=" + cpus;
-  text += line + "MinCPUsNode=" + cpus + " MinMemoryNode=" + memory_text(job.memory) +
-          " MinTmpDiskNode=" + memory_text(job.disk);
-  text += line + "Features=" + or_null(job.constraint) + " DelayBoot=00:00:00";
-  text += line + "Command=(null)";
-  text += line + "WorkDir=" + job.directory;
-  return text + (on_one_line ? "\n" : "\n\n");
+    first += " ArrayTaskThrottle=" + std::to_string(job.max_running);
+  std::vector<std::string> lines{
+      first + " JobName=" + job.name,
+      "UserId=" + viewed.user + "(" + std::to_string(viewed.uid) + ") GroupId=" + viewed.group +
+          "(" + std::to_string(viewed.gid) + ") MCS_label=N/A",
+      "Priority=" + std::to_string(priority_of(job)) + " Nice=" + std::to_string(-job.priority) +
+          " Account=" + or_null(job.account) + " QOS=" + (job.qos.empty() ? "normal" : job.qos),
+      "JobState=" + std::string(words_of(job.state).word) + " Reason=" + job.reason +
+          " Dependency=" + dependency_text(job, viewed),
+      "Requeue=1 Restarts=" + std::to_string(job.restarts) + " BatchFlag=1 Reboot=0 ExitCode=" +
+          std::to_string(job.exit_code) + ":" + std::to_string(job.signal),
+      "RunTime=" + long_duration(ran) + " TimeLimit=" +
+          (job.time_limit ? long_duration(*job.time_limit) : "UNLIMITED") + " TimeMin=N/A",
+      "SubmitTime=" + time(job.submitted) + " EligibleTime=" + eligible,
+      "AccrueTime=" + eligible,
+      "StartTime=" + time(job.started) + " EndTime=" + time(end_of(job)) + " Deadline=N/A",
+      "SuspendTime=None SecsPreSuspend=0 LastSchedEval=" +
+          time(job.started ? job.started : job.submitted) + " Scheduler=Main",
+      "Partition=" + partition_of(job, viewed) + " AllocNode:Sid=hpcbatch:0",
+      "ReqNodeList=(null) ExcNodeList=(null)",
+      "NodeList=" + job.node};
+  if (!job.node.empty()) lines.push_back("BatchHost=" + job.node);
+  lines.insert(lines.end(), {"NumNodes=1 NumCPUs=" + cpus + " NumTasks=" + tasks +
+                                 " CPUs/Task=" + cpus_of_each + " ReqB:S:C:T=0:0:*:*",
+                             "TRES=cpu=" + cpus + (job.memory == 0 ? "" : ",mem=" + memory) +
+                                 ",node=1,billing=" + cpus + gpus_in_tres(job),
+                             "Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
+                             "MinCPUsNode=" + cpus_of_each + " MinMemoryNode=" + memory +
+                                 " MinTmpDiskNode=" + (job.disk == 0 ? "0" : memory_text(job.disk)),
+                             "Features=" + or_null(job.constraint) + " DelayBoot=00:00:00",
+                             "OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
+                             "Command=" + command_text(job), "WorkDir=" + job.directory});
+  if (!job.comment.empty()) lines.push_back("Comment=" + job.comment + " ");
+  lines.insert(lines.end(), {"StdErr=" + file(job.error), "StdIn=" + file(job.input),
+                             "StdOut=" + file(job.output), "Power="});
+  if (!job.gpus.empty()) lines.push_back("TresPerNode=gres:" + job.gpus);
+  return lines;
+}
+
+}  // namespace
+
+std::string job_details(const Job& job, const Viewed& viewed, bool on_one_line) {
+  std::string text;
+  for (const std::string& line : lines_of(job, viewed))
+    text.append(text.empty() ? "" : on_one_line ? " " : "\n   ").append(line);
+  return text + (on_one_line ? " \n" : "\n\n");
 }
 
 namespace {
@@ -240,6 +282,51 @@ std::vector<std::string> expand_hosts(std::string_view list) {
   std::vector<std::string> hosts;
   for (const std::string& host : split_job_names(list)) expand(host, list, hosts);
   return hosts;
+}
+
+namespace {
+
+/// Whether a number comes right behind another; zeros before one belong to the name.
+bool follows(const std::string& number, const std::string& last) {
+  constexpr std::size_t kMostDigits = 18;
+  const bool is_padded = number.front() == '0' || last.front() == '0';
+  if (is_padded && number.size() != last.size()) return false;
+  return number.size() < kMostDigits && std::stoull(number) == std::stoull(last) + 1;
+}
+
+/// `1-3,7` of numbers in their order.
+std::string ranges_of(const std::vector<std::string>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t first = i;
+    while (i + 1 < numbers.size() && follows(numbers[i + 1], numbers[i])) ++i;
+    text.append(text.empty() ? "" : ",").append(numbers[first]);
+    if (i != first) text.append("-").append(numbers[i]);
+  }
+  return text;
+}
+
+std::size_t begin_of_number(const std::string& host) {
+  return host.find_last_not_of("0123456789") + 1;
+}
+
+}  // namespace
+
+std::string host_list(const std::vector<std::string>& hosts) {
+  std::string text;
+  for (std::size_t i = 0; i < hosts.size();) {
+    const std::string begin = hosts[i].substr(0, begin_of_number(hosts[i]));
+    std::vector<std::string> numbers;
+    do {
+      numbers.push_back(hosts[i].substr(begin.size()));
+      ++i;
+    } while (!numbers.front().empty() && i < hosts.size() && hosts[i].size() > begin.size() &&
+             begin_of_number(hosts[i]) == begin.size() && hosts[i].starts_with(begin));
+    text.append(text.empty() ? "" : ",").append(begin);
+    const bool is_one = numbers.size() == 1;
+    text.append(is_one ? "" : "[").append(ranges_of(numbers)).append(is_one ? "" : "]");
+  }
+  return text;
 }
 
 }  // namespace hpcbatch::slurm_commands

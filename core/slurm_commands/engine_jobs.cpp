@@ -139,7 +139,8 @@ EngineClient& EngineJobs::client() {
 
 json::array EngineJobs::paged(const std::string& question) {
   json::array all;
-  const std::string target = "/v1/tasks?full=1&limit=" + std::to_string(kPage) + question;
+  const std::string target = "/v1/tasks?full=1&limit=" + std::to_string(kPage) + question +
+                             (tells_files_ ? "&files=1" : "");
   std::string next = target;
   for (;;) {
     const json::object answer = client().get(next);

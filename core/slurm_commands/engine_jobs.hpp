@@ -50,6 +50,8 @@ class EngineJobs {
   std::optional<boost::json::array> lines_of(std::uint64_t id, std::optional<double> since);
   /// The jobs that a name stands for, in lines as `jobs_of` reads them.
   boost::json::array lines_of(const JobName& name, std::optional<double> since = std::nullopt);
+  /// From now on with what they run and the files of their streams.
+  void tell_files() { tells_files_ = true; }
   EngineClient& client();
   const Session& session() const { return session_; }
 
@@ -59,7 +61,7 @@ class EngineJobs {
 
   const Session& session_;
   EngineClient client_;
-  bool is_connected_{false};
+  bool is_connected_{false}, tells_files_{false};
 };
 
 /// Jobs by numbers of the cluster are the real command's.

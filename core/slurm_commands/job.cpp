@@ -1,13 +1,16 @@
 #include "slurm_commands/job.hpp"
 
+#include "cli/parse/script_run.hpp"
 #include "cli/show/values.hpp"
 #include "failure/failure.hpp"
+#include "slurm_commands/options.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -148,6 +151,29 @@ void read_id(Job& job, const std::string& text) {
     job.indices = std::move(*indices);
 }
 
+/// Files, and what was submitted of what is run.
+void read_files(Job& job, const json::object& line) {
+  const auto file = [&](const char* key) {
+    std::string text = text_at(line, key);
+    constexpr std::string_view kNode = "{node}";
+    if (const std::size_t at = text.find(kNode); at != std::string::npos)
+      text.replace(at, kNode.size(), job.node);
+    return text;
+  };
+  job.input = file("stdin");
+  job.output = file("stdout");
+  job.error = file("stderr");
+  if (line.contains("slurm_tasks"))
+    job.tasks =
+        static_cast<std::uint32_t>(std::max(1.0, std::atof(text_at(line, "slurm_tasks").c_str())));
+  const json::array* words = array_at(line, "command");
+  if (words == nullptr) return;
+  for (const json::value& word : *words) job.command.emplace_back(word.as_string());
+  if (is_batch_command(job.command)) job.command = script_and_arguments(job.command);
+  // As sbatch has it of --wrap and of what came from its standard input.
+  if (!job.command.empty() && job.command.front().ends_with("/slurm_script")) job.command.clear();
+}
+
 Job job_in(const json::object& line) {
   Job job;
   read_id(job, text_at(line, "id"));
@@ -163,6 +189,7 @@ Job job_in(const json::object& line) {
   job.directory = text_at(line, "directory");
   job.node = text_at(line, "node");
   read_needs(job, line);
+  read_files(job, line);
   job.submitted = moment_in(line, "submitted_at");
   job.started = moment_in(line, "started_at");
   job.ended = moment_in(line, "ended_at");
@@ -248,6 +275,28 @@ std::string job_id(const Job& job) {
 
 long cpus_of(const Job& job) {
   return static_cast<long>(std::ceil(std::max(1.0, job.cpus)));
+}
+
+std::string command_text(const Job& job) {
+  std::string text;
+  for (const std::string& word : job.command) text.append(text.empty() ? "" : " ").append(word);
+  return text.empty() ? "(null)" : text;
+}
+
+std::int64_t priority_of(const Job& job) {
+  constexpr std::int64_t kUsual = 4'294'901'760;
+  return job.reason == "JobHeldUser" ? 0 : kUsual + job.priority;
+}
+
+std::uint64_t gpus_of(const Job& job) {
+  std::uint64_t count = 0;
+  for (const std::string& kind : split_at(job.gpus, ',')) {
+    std::uint64_t some = 0;
+    const std::size_t behind = kind.rfind(':') + 1;
+    std::from_chars(kind.data() + behind, kind.data() + kind.size(), some);
+    count += some;
+  }
+  return count;
 }
 
 std::vector<Job> jobs_of(const json::array& lines, bool together) {

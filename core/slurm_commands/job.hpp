@@ -62,6 +62,10 @@ struct Job {
   std::uint32_t max_running{0};
   std::uint32_t restarts{0};
   std::vector<std::string> after;  ///< ids of the engine
+  // Where they were asked for.
+  std::string input, output, error;  ///< files; empty: none
+  std::vector<std::string> command;  ///< the script and its arguments; empty: it came with none
+  std::uint32_t tasks{1};            ///< for steps of srun
 
   /// Several of an array that wait.
   bool is_many() const { return is_array && indices.size() != 1; }
@@ -79,6 +83,13 @@ std::string job_id(const Job& job);
 std::string array_task_id(const Job& job);
 /// Whole ones, of each task.
 long cpus_of(const Job& job);
+/// Of all kinds together.
+std::uint64_t gpus_of(const Job& job);
+
+/// `/home/ada/job.sh a b`; `(null)`: the script came with none.
+std::string command_text(const Job& job);
+/// As Slurm counts without priorities of its own: the higher, the earlier; 0: held.
+std::int64_t priority_of(const Job& job);
 
 /// Of lines of `GET /v1/tasks?full=1`, the oldest first.  Those of an array that wait for the same
 /// are one where `together`.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 namespace hpcbatch::slurm_commands {
@@ -43,21 +44,10 @@ std::string time_left(const Job& job, const Viewed& viewed) {
 /// It is known where one runs; one that waits has what keeps it in brackets instead.
 std::string nodes_or_reason(const Job& job, const Viewed&) {
   if (job.state == JobState::Pending) return "(" + job.reason + ")";
-  return has_ended(job.state) && job.state != JobState::Completed && job.reason != "None"
+  return has_ended(job.state) && job.state != JobState::Completed &&
+                 job.state != JobState::Cancelled && job.reason != "None"
              ? "(" + job.reason + ")"
              : job.node;
-}
-
-std::string dependency_text(const Job& job, const Viewed&) {
-  if (job.after.empty() || job.state != JobState::Pending) return "(null)";
-  std::string text;
-  for (const std::string& id : job.after) {
-    std::uint64_t number = 0;
-    std::from_chars(id.data(), id.data() + id.size(), number);
-    text += (text.empty() ? "" : ",") + std::string("afterok:") +
-            std::to_string(kBatchNumbers + number) + "(unfulfilled)";
-  }
-  return text;
 }
 
 std::string partition_text(const Job& job, const Viewed& viewed) {
@@ -74,101 +64,200 @@ struct Named {
   char letter;  ///< 0: none
   std::string_view name, title, long_title;
   Value value;
+  std::string_view fixed{};  ///< where there is no `value`: what it always is here
 };
 
+std::string value_of(const Named& named, const Job& job, const Viewed& viewed) {
+  return named.value == nullptr ? std::string(named.fixed) : named.value(job, viewed);
+}
+
+std::string tres_of(const Job& job) {
+  return "cpu=" + cpus_text(job) + (job.memory == 0 ? "" : ",mem=" + memory_text(job.memory)) +
+         ",node=1,billing=" + cpus_text(job);
+}
+
+std::string eligible_text(const Job& job, const Viewed& viewed) {
+  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
+  return moment_or(is_kept ? std::nullopt : job.submitted, viewed);
+}
+
 // NOLINTNEXTLINE(cert-err58-cpp): functions without state
-const Named kNamed[] = {
-    {'a', "account", "ACCOUNT", "ACCOUNT",
-     [](const Job& job, const Viewed&) { return or_null(job.account); }},
-    {'A', "jobid", "JOBID", "JOBID",
-     [](const Job& job, const Viewed&) { return std::to_string(number_of(job)); }},
-    {'b', "gres", "TRES_PER_NODE", "TRES_PER_NODE",
-     [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
-    {0, "tres-per-node", "TRES_PER_NODE", "TRES_PER_NODE",
-     [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
-    {'B', "batchhost", "EXEC_HOST", "EXEC_HOST",
-     [](const Job& job, const Viewed&) { return job.node.empty() ? "n/a" : job.node; }},
-    {'c', "mincpus", "MIN_CPUS", "MIN_CPUS",
-     [](const Job& job, const Viewed&) { return cpus_text(job); }},
-    {'C', "numcpus", "CPUS", "CPUS", [](const Job& job, const Viewed&) { return cpus_text(job); }},
-    {'d', "mintmpdisk", "MIN_TMP_DISK", "MIN_TMP_DISK",
-     [](const Job& job, const Viewed&) { return job.disk == 0 ? "0" : memory_text(job.disk); }},
-    {'D', "numnodes", "NODES", "NODES", [](const Job&, const Viewed&) { return std::string("1"); }},
-    {'e', "endtime", "END_TIME", "END_TIME", end_text},
-    {'E', "dependency", "DEPENDENCY", "DEPENDENCY", dependency_text},
-    {'f', "feature", "FEATURES", "FEATURES",
-     [](const Job& job, const Viewed&) { return or_null(job.constraint); }},
-    {'F', "arrayjobid", "ARRAY_JOB_ID", "ARRAY_JOB_ID",
-     [](const Job& job, const Viewed&) { return std::to_string(array_number_of(job)); }},
-    {'g', "groupname", "GROUP", "GROUP",
-     [](const Job&, const Viewed& viewed) { return viewed.group; }},
-    {'G', "groupid", "GROUP", "GROUP",
-     [](const Job&, const Viewed& viewed) { return std::to_string(viewed.gid); }},
-    {'h', "oversubscribe", "OVER_SUBSCRIBE", "OVER_SUBSCRIBE",
-     [](const Job&, const Viewed&) { return std::string("OK"); }},
-    {'i', "jobarrayid", "JOBID", "JOBID",
-     [](const Job& job, const Viewed&) { return job_id(job); }},
-    {'j', "name", "NAME", "NAME", [](const Job& job, const Viewed&) { return job.name; }},
-    {'k', "comment", "COMMENT", "COMMENT",
-     [](const Job& job, const Viewed&) { return or_null(job.comment); }},
-    {'K', "arraytaskid", "ARRAY_TASK_ID", "ARRAY_TASK_ID",
-     [](const Job& job, const Viewed&) {
-       const std::string text = array_task_id(job);
-       return text.empty() ? "N/A" : text;
-     }},
-    {'l', "timelimit", "TIME_LIMIT", "TIME_LIMIT", time_limit},
-    {'L', "timeleft", "TIME_LEFT", "TIME_LEFT", time_left},
-    {'m', "minmemory", "MIN_MEMORY", "MIN_MEMORY",
-     [](const Job& job, const Viewed&) { return memory_text(job.memory); }},
-    {'M', "timeused", "TIME", "TIME",
-     [](const Job& job, const Viewed& viewed) { return short_duration(ran(job, viewed)); }},
-    {'n', "reqnodes", "REQ_NODES", "REQ_NODES",
-     [](const Job&, const Viewed&) { return std::string(); }},
-    {'N', "nodelist", "NODELIST", "NODELIST",
-     [](const Job& job, const Viewed&) { return job.node; }},
-    {'o', "command", "COMMAND", "COMMAND", [](const Job& job, const Viewed&) { return job.name; }},
-    {'p', "priority", "PRIORITY", "PRIORITY",
-     [](const Job& job, const Viewed&) {
-       return std::to_string(static_cast<double>(job.priority));
-     }},
-    {'P', "partition", "PARTITION", "PARTITION", partition_text},
-    {'q', "qos", "QOS", "QOS",
-     [](const Job& job, const Viewed&) { return job.qos.empty() ? "normal" : job.qos; }},
-    {'Q', "prioritylong", "PRIORITY", "PRIORITY",
-     [](const Job& job, const Viewed&) { return std::to_string(job.priority); }},
-    {'r', "reason", "REASON", "REASON", [](const Job& job, const Viewed&) { return job.reason; }},
-    {'R', "reasonlist", "NODELIST(REASON)", "NODELIST(REASON)", nodes_or_reason},
-    {'S', "starttime", "START_TIME", "START_TIME",
-     [](const Job& job, const Viewed& viewed) { return moment_or(job.started, viewed); }},
-    {'t', "statecompact", "ST", "ST",
-     [](const Job& job, const Viewed&) { return std::string(words_of(job.state).letters); }},
-    {'T', "state", "STATE", "STATE",
-     [](const Job& job, const Viewed&) { return std::string(words_of(job.state).word); }},
-    {'u', "username", "USER", "USER", [](const Job&, const Viewed& viewed) { return viewed.user; }},
-    {'U', "userid", "USER", "USER",
-     [](const Job&, const Viewed& viewed) { return std::to_string(viewed.uid); }},
-    {'v', "reservation", "RESERVATION", "RESERVATION",
-     [](const Job& job, const Viewed&) { return or_null(job.reservation); }},
-    {'V', "submittime", "SUBMIT_TIME", "SUBMIT_TIME",
-     [](const Job& job, const Viewed& viewed) { return moment_or(job.submitted, viewed); }},
-    {'w', "wckey", "WCKEY", "WCKEY",
-     [](const Job&, const Viewed&) { return std::string("(null)"); }},
-    {'W', "licenses", "LICENSES", "LICENSES",
-     [](const Job&, const Viewed&) { return std::string("(null)"); }},
-    {'x', "excnodes", "EXC_NODES", "EXC_NODES",
-     [](const Job&, const Viewed&) { return std::string(); }},
-    {'X', "corespec", "CORE_SPEC", "CORE_SPEC",
-     [](const Job&, const Viewed&) { return std::string("N/A"); }},
-    {'Y', "schednodes", "SCHEDNODES", "SCHEDNODES",
-     [](const Job&, const Viewed&) { return std::string("(null)"); }},
-    {'z', "sct", "S:C:T", "S:C:T", [](const Job&, const Viewed&) { return std::string("*:*:*"); }},
-    {'Z', "workdir", "WORK_DIR", "WORK_DIR",
-     [](const Job& job, const Viewed&) { return job.directory; }},
-    {0, "exit_code", "EXIT_CODE", "EXIT_CODE",
-     [](const Job& job, const Viewed&) { return std::to_string(job.exit_code); }},
-    {0, "restartcnt", "RESTART_COUNT", "RESTART_COUNT",
-     [](const Job& job, const Viewed&) { return std::to_string(job.restarts); }},
-    {0, "numtasks", "TASKS", "TASKS", [](const Job&, const Viewed&) { return std::string("1"); }},
+const Named kNamed[] =
+    {
+        {'a', "account", "ACCOUNT", "ACCOUNT",
+         [](const Job& job, const Viewed&) { return or_null(job.account); }},
+        {'A', "jobid", "JOBID", "JOBID",
+         [](const Job& job, const Viewed&) { return std::to_string(number_of(job)); }},
+        {'b', "gres", "TRES_PER_NODE", "TRES_PER_NODE",
+         [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
+        {0, "tres-per-node", "TRES_PER_NODE", "TRES_PER_NODE",
+         [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
+        {'B', "batchhost", "EXEC_HOST", "EXEC_HOST",
+         [](const Job& job, const Viewed&) { return job.node.empty() ? "n/a" : job.node; }},
+        {'c', "mincpus", "MIN_CPUS", "MIN_CPUS",
+         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {'C', "numcpus", "CPUS", "CPUS",
+         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {'d', "mintmpdisk", "MIN_TMP_DISK", "MIN_TMP_DISK",
+         [](const Job& job, const Viewed&) { return job.disk == 0 ? "0" : memory_text(job.disk); }},
+        {'D', "numnodes", "NODES", "NODES",
+         [](const Job&, const Viewed&) { return std::string("1"); }},
+        {'e', "endtime", "END_TIME", "END_TIME", end_text},
+        {'E', "dependency", "DEPENDENCY", "DEPENDENCY", dependency_text},
+        {'f', "feature", "FEATURES", "FEATURES",
+         [](const Job& job, const Viewed&) { return or_null(job.constraint); }},
+        {'F', "arrayjobid", "ARRAY_JOB_ID", "ARRAY_JOB_ID",
+         [](const Job& job, const Viewed&) { return std::to_string(array_number_of(job)); }},
+        {'g', "groupname", "GROUP", "GROUP",
+         [](const Job&, const Viewed& viewed) { return viewed.group; }},
+        {'G', "groupid", "GROUP", "GROUP",
+         [](const Job&, const Viewed& viewed) { return std::to_string(viewed.gid); }},
+        {'h', "oversubscribe", "OVER_SUBSCRIBE", "OVER_SUBSCRIBE",
+         [](const Job&, const Viewed&) { return std::string("OK"); }},
+        {'i', "jobarrayid", "JOBID", "JOBID",
+         [](const Job& job, const Viewed&) { return job_id(job); }},
+        {'j', "name", "NAME", "NAME", [](const Job& job, const Viewed&) { return job.name; }},
+        {'k', "comment", "COMMENT", "COMMENT",
+         [](const Job& job, const Viewed&) { return or_null(job.comment); }},
+        {'K', "arraytaskid", "ARRAY_TASK_ID", "ARRAY_TASK_ID",
+         [](const Job& job, const Viewed&) {
+           const std::string text = array_task_id(job);
+           return text.empty() ? "N/A" : text;
+         }},
+        {'l', "timelimit", "TIME_LIMIT", "TIME_LIMIT", time_limit},
+        {'L', "timeleft", "TIME_LEFT", "TIME_LEFT", time_left},
+        {'m', "minmemory", "MIN_MEMORY", "MIN_MEMORY",
+         [](const Job& job, const Viewed&) { return memory_text(job.memory); }},
+        {'M', "timeused", "TIME", "TIME",
+         [](const Job& job, const Viewed& viewed) { return short_duration(ran(job, viewed)); }},
+        {'n', "reqnodes", "REQ_NODES", "REQ_NODES",
+         [](const Job&, const Viewed&) { return std::string(); }},
+        {'N', "nodelist", "NODELIST", "NODELIST",
+         [](const Job& job, const Viewed&) { return job.node; }},
+        {'o', "command", "COMMAND", "COMMAND",
+         [](const Job& job, const Viewed&) { return command_text(job); }},
+        {0, "stdin", "STDIN", "STDIN",
+         [](const Job& job, const Viewed&) { return job.input.empty() ? "/dev/null" : job.input; }},
+        {0, "stdout", "STDOUT", "STDOUT", [](const Job& job, const Viewed&) { return job.output; }},
+        {0, "stderr", "STDERR", "STDERR", [](const Job& job, const Viewed&) { return job.error; }},
+        {'p', "priority", "PRIORITY", "PRIORITY",
+         [](const Job& job, const Viewed&) {
+           char text[32];
+           std::snprintf(text, sizeof text, "%.14f",
+                         static_cast<double>(priority_of(job)) / 4294967295.0);
+           return std::string(text);
+         }},
+        {'P', "partition", "PARTITION", "PARTITION", partition_text},
+        {'q', "qos", "QOS", "QOS",
+         [](const Job& job, const Viewed&) { return job.qos.empty() ? "normal" : job.qos; }},
+        {'Q', "prioritylong", "PRIORITY", "PRIORITY",
+         [](const Job& job, const Viewed&) { return std::to_string(priority_of(job)); }},
+        {'r', "reason", "REASON", "REASON",
+         [](const Job& job, const Viewed&) { return job.reason; }},
+        {'R', "reasonlist", "NODELIST(REASON)", "NODELIST(REASON)", nodes_or_reason},
+        {'S', "starttime", "START_TIME", "START_TIME",
+         [](const Job& job, const Viewed& viewed) { return moment_or(job.started, viewed); }},
+        {'t', "statecompact", "ST", "ST",
+         [](const Job& job, const Viewed&) { return std::string(words_of(job.state).letters); }},
+        {'T', "state", "STATE", "STATE",
+         [](const Job& job, const Viewed&) { return std::string(words_of(job.state).word); }},
+        {'u', "username", "USER", "USER",
+         [](const Job&, const Viewed& viewed) { return viewed.user; }},
+        {'U', "userid", "UID", "UID",
+         [](const Job&, const Viewed& viewed) { return std::to_string(viewed.uid); }},
+        {'v', "reservation", "RESERVATION", "RESERVATION",
+         [](const Job& job, const Viewed&) { return or_null(job.reservation); }},
+        {'V', "submittime", "SUBMIT_TIME", "SUBMIT_TIME",
+         [](const Job& job, const Viewed& viewed) { return moment_or(job.submitted, viewed); }},
+        {'w', "wckey", "WCKEY", "WCKEY",
+         [](const Job&, const Viewed&) { return std::string("(null)"); }},
+        {'W', "licenses", "LICENSES", "LICENSES",
+         [](const Job&, const Viewed&) { return std::string("(null)"); }},
+        {'x', "excnodes", "EXC_NODES", "EXC_NODES",
+         [](const Job&, const Viewed&) { return std::string(); }},
+        {'X', "corespec", "CORE_SPEC", "CORE_SPEC",
+         [](const Job&, const Viewed&) { return std::string("N/A"); }},
+        {'Y', "schednodes", "SCHEDNODES", "SCHEDNODES",
+         [](const Job&, const Viewed&) { return std::string("(null)"); }},
+        {'z', "sct", "S:C:T", "S:C:T",
+         [](const Job&, const Viewed&) { return std::string("*:*:*"); }},
+        {'Z', "workdir", "WORK_DIR", "WORK_DIR",
+         [](const Job& job, const Viewed&) { return job.directory; }},
+        {'H', "sockets", "SOCKETS_PER_NODE", "SOCKETS_PER_NODE", nullptr, "*"},
+        {'I', "cores", "CORES_PER_SOCKET", "CORES_PER_SOCKET", nullptr, "*"},
+        {'J', "threads", "THREADS_PER_CORE", "THREADS_PER_CORE", nullptr, "*"},
+        {'O', "contiguous", "CONTIGUOUS", "CONTIGUOUS", nullptr, "0"},
+        {0, "batchflag", "BATCH_FLAG", "BATCH_FLAG", nullptr, "1"},
+        {0, "boardspernode", "BOARDS_PER_NODE", "BOARDS_PER_NODE", nullptr, "0"},
+        {0, "burstbuffer", "BURST_BUFFER", "BURST_BUFFER", nullptr, "(null)"},
+        {0, "burstbufferstate", "BURST_BUFFER_STATE", "BURST_BUFFER_STATE", nullptr, "(null)"},
+        {0, "cluster", "CLUSTER", "CLUSTER", nullptr, "hpcbatch"},
+        {0, "clusterfeature", "CLUSTER_FEATURES", "CLUSTER_FEATURES", nullptr, "(null)"},
+        {0, "container", "CONTAINER", "CONTAINER", nullptr, "(null)"},
+        {0, "cpus-per-tres", "CPUS_PER_TRES", "CPUS_PER_TRES", nullptr, "N/A"},
+        {0, "deadline", "DEADLINE", "DEADLINE", nullptr, "N/A"},
+        {0, "delayboot", "DELAY_BOOT", "DELAY_BOOT", nullptr, "0:00"},
+        {0, "derivedec", "DERIVED_EC", "DERIVED_EC", nullptr, "0"},
+        {0, "hetjobid", "HET_JOB_ID", "HET_JOB_ID", nullptr, "N/A"},
+        {0, "hetjoboffset", "HET_JOB_OFFSET", "HET_JOB_OFFSET", nullptr, "N/A"},
+        {0, "hetjobidset", "HET_JOB_ID_SET", "HET_JOB_ID_SET", nullptr, "N/A"},
+        {0, "maxnodes", "MAX_NODES", "MAX_NODES", nullptr, "1"},
+        {0, "mcslabel", "MCSLABEL", "MCSLABEL", nullptr, "(null)"},
+        {0, "mem-per-tres", "MEM_PER_TRES", "MEM_PER_TRES", nullptr, "N/A"},
+        {0, "mintime", "TIME_MIN", "TIME_MIN", nullptr, "0:00"},
+        {0, "ntperboard", "NTASKS_PER_BOARD", "NTASKS_PER_BOARD", nullptr, "0"},
+        {0, "ntpercore", "NTASKS_PER_CORE", "NTASKS_PER_CORE", nullptr, "N/A"},
+        {0, "ntpernode", "NTASKS_PER_NODE", "NTASKS_PER_NODE", nullptr, "0"},
+        {0, "ntpersocket", "NTASKS_PER_SOCKET", "NTASKS_PER_SOCKET", nullptr, "N/A"},
+        {0, "origin", "ORIGIN", "ORIGIN", nullptr, "NA"},
+        {0, "originraw", "ORIGIN_RAW", "ORIGIN_RAW", nullptr, "NA"},
+        {0, "prefer", "PREFER", "PREFER", nullptr, "(null)"},
+        {0, "profile", "PROFILE", "PROFILE", nullptr, "NotSet"},
+        {0, "reboot", "REBOOT", "REBOOT", nullptr, "0"},
+        {0, "reqswitch", "REQ_SWITCH", "REQ_SWITCH", nullptr, "0"},
+        {0, "requeue", "REQUEUE", "REQUEUE", nullptr, "1"},
+        {0, "resizetime", "RESIZE_TIME", "RESIZE_TIME", nullptr, "N/A"},
+        {0, "selectjobinfo", "", "", nullptr, ""},
+        {0, "siblingsactive", "ACTIVE_SIBLINGS", "ACTIVE_SIBLINGS", nullptr, "NA"},
+        {0, "siblingsviable", "VIABLE_SIBLINGS", "VIABLE_SIBLINGS", nullptr, "NA"},
+        {0, "sperboard", "SOCKETS_PER_BOARD", "SOCKETS_PER_BOARD", nullptr, "0"},
+        {0, "system_comment", "SYSTEM_COMMENT", "SYSTEM_COMMENT", nullptr, "(null)"},
+        {0, "tres-bind", "TRES_BIND", "TRES_BIND", nullptr, "N/A"},
+        {0, "tres-freq", "TRES_FREQ", "TRES_FREQ", nullptr, "N/A"},
+        {0, "tres-per-job", "TRES_PER_JOB", "TRES_PER_JOB", nullptr, "N/A"},
+        {0, "tres-per-socket", "TRES_PER_SOCKET", "TRES_PER_SOCKET", nullptr, "N/A"},
+        {0, "tres-per-task", "TRES_PER_TASK", "TRES_PER_TASK", nullptr, "N/A"},
+        {0, "wait4switch", "WAIT4SWITCH", "WAIT4SWITCH", nullptr, "0:00"},
+        {0, "allocnodes", "ALLOC_NODES", "ALLOC_NODES", nullptr, "hpcbatch"},
+        {0, "allocsid", "ALLOC_SID", "ALLOC_SID", nullptr, "0"},
+        {0, "associd", "ASSOC_ID", "ASSOC_ID", nullptr, "0"},
+        {'y', "nice", "NICE", "NICE",
+         [](const Job& job, const Viewed&) { return std::to_string(-job.priority); }},
+        {0, "gres", "TRES_PER_NODE", "TRES_PER_NODE",
+         [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
+        {0, "maxcpus", "MAX_CPUS", "MAX_CPUS",
+         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {0, "cpus-per-task", "CPUS_PER_TASK", "CPUS_PER_TASK",
+         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {0, "tres-alloc", "TRES_ALLOC", "TRES_ALLOC",
+         [](const Job& job, const Viewed&) { return tres_of(job); }},
+        {0, "accruetime", "ACCRUE_TIME", "ACCRUE_TIME", eligible_text},
+        {0, "eligibletime", "ELIGIBLE_TIME", "ELIGIBLE_TIME", eligible_text},
+        {0, "lastschedeval", "LAST_SCHED_EVAL", "LAST_SCHED_EVAL",
+         [](const Job& job, const Viewed& viewed) {
+           return moment_or(job.started ? job.started : job.submitted, viewed);
+         }},
+        {0, "pendingtime", "PENDING_TIME", "PENDING_TIME",
+         [](const Job& job, const Viewed& viewed) {
+           return std::to_string(static_cast<long>(std::max(
+               0.0, job.started.value_or(viewed.now) - job.submitted.value_or(viewed.now))));
+         }},
+        {0, "exit_code", "EXIT_CODE", "EXIT_CODE",
+         [](const Job& job, const Viewed&) { return std::to_string(job.exit_code); }},
+        {0, "restartcnt", "RESTART_COUNT", "RESTART_COUNT",
+         [](const Job& job, const Viewed&) { return std::to_string(job.restarts); }},
+        {0, "numtasks", "TASKS", "TASKS",
+         [](const Job& job, const Viewed&) { return std::to_string(job.tasks); }},
 };
 
 std::string lower(std::string_view text) {
@@ -182,7 +271,7 @@ std::string lower(std::string_view text) {
 Column column_of(const Named& named, const Viewed& viewed) {
   Column column;
   column.title = named.title;
-  column.value = [value = named.value, viewed](const Job& job) { return value(job, viewed); };
+  column.value = [&named, viewed](const Job& job) { return value_of(named, job, viewed); };
   return column;
 }
 
@@ -210,6 +299,18 @@ std::string joined(const std::vector<Column>& columns,
 }
 
 }  // namespace
+
+std::string dependency_text(const Job& job, const Viewed&) {
+  if (job.after.empty() || job.state != JobState::Pending) return "(null)";
+  std::string text;
+  for (const std::string& id : job.after) {
+    std::uint64_t number = 0;
+    std::from_chars(id.data(), id.data() + id.size(), number);
+    text += (text.empty() ? "" : ",") + std::string("afterok:") +
+            std::to_string(kBatchNumbers + number) + "(unfulfilled)";
+  }
+  return text;
+}
 
 std::vector<Column> squeue_columns(std::string_view format, const Viewed& viewed) {
   std::vector<Column> columns;
@@ -264,6 +365,8 @@ std::vector<Column> squeue_long_columns(std::string_view format, const Viewed& v
     }
     std::size_t width = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), width);
+    // A sign alone stands behind what is as long as it is.
+    if (error != std::errc{} && !rest.empty()) column.width = 0;
     if (error == std::errc{}) {
       column.width = std::min<std::size_t>(width, 4096);
       rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
@@ -315,7 +418,7 @@ double amount_by(char letter, const Job& job, const Viewed& viewed) {
 bool comes_before(const Named& named, const Job& one, const Job& other, const Viewed& viewed) {
   const double a = amount_by(named.letter, one, viewed), b = amount_by(named.letter, other, viewed);
   if (a != b || a != 0) return a < b;
-  return named.value(one, viewed) < named.value(other, viewed);
+  return value_of(named, one, viewed) < value_of(named, other, viewed);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Viewed {
   std::string group;
   std::uint32_t gid{0};
   std::string time_format;  ///< SLURM_TIME_FORMAT
+  char unit{0};             ///< of memory, as --units says: K, M, G, T, P; 0: as it fits
   std::string default_partition{"hpcbatch"};
 };
 
@@ -37,6 +38,9 @@ std::vector<Column> squeue_columns(std::string_view format, const Viewed& viewed
 std::vector<Column> squeue_long_columns(std::string_view format, const Viewed& viewed);
 
 inline constexpr std::string_view kSqueueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+/// When jobs that wait may start.
+inline constexpr std::string_view kSqueueStartFormat =
+    "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
 inline constexpr std::string_view kSqueueLongFormat =
     "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 
@@ -85,6 +89,9 @@ inline constexpr std::string_view kSacctLongFields =
     "end,nodelist";
 /// All names, for `--helpformat`.
 std::vector<std::string> sacct_field_names();
+
+/// `afterok:2000000012(unfulfilled)`; `(null)`: it waits for none.
+std::string dependency_text(const Job& job, const Viewed& viewed);
 
 /// By the letters of `--sort`, `-` before one turns it round.
 void sort_jobs(std::vector<Job>& jobs, std::string_view by, const Viewed& viewed);

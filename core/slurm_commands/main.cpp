@@ -23,7 +23,7 @@ int salloc(const Call& /*call*/, const Session& /*session*/) {
       "command with hpcbatch run -- COMMAND, or ask the cluster: HPCBATCH_SLURM_REAL=1 salloc ...");
 }
 
-constexpr std::array<std::pair<std::string_view, Program::Run>, 8> kCommands{
+constexpr std::array<std::pair<std::string_view, Program::Run>, 10> kCommands{
     {{"sbatch", sbatch},
      {"squeue", squeue},
      {"sacct", sacct},
@@ -31,6 +31,8 @@ constexpr std::array<std::pair<std::string_view, Program::Run>, 8> kCommands{
      {"scontrol", scontrol},
      {"sinfo", sinfo},
      {"srun", srun},
+     {"sacctmgr", sacctmgr},
+     {"sshare", sshare},
      {"salloc", salloc}}};
 
 std::string unreachable(const std::string& command) {

@@ -265,7 +265,7 @@ constexpr Option kScancel[] = {
     {'c', "cron", kNothing, kRefused},
     {'f', "full", kNothing, kIgnored},
     {'H', "hurry", kNothing, kIgnored},
-    {'i', "interactive", kNothing, kRefused},
+    {'i', "interactive"},
     {'M', "clusters", kValue, kIgnored},
     {'n', "jobname", kValue},
     {0, "name", kValue},
@@ -276,9 +276,9 @@ constexpr Option kScancel[] = {
     {'s', "signal", kValue},
     {'t', "state", kValue},
     {'u', "user", kValue},
-    {'v', "verbose", kNothing, kIgnored},
+    {'v', "verbose"},
     {'V', "version"},
-    {'w', "nodelist", kValue, kRefused},
+    {'w', "nodelist", kValue},
     {0, "ctld", kNothing, kIgnored},
     {0, "help"},
     {0, "me"},
@@ -320,7 +320,7 @@ constexpr Option kSinfo[] = {
     {'O', "Format", kValue},
     {'p', "partition", kValue},
     {'r', "responding", kNothing, kIgnored},
-    {'R', "list-reasons", kNothing, kRefused},
+    {'R', "list-reasons"},
     {'s', "summarize"},
     {'S', "sort", kValue, kIgnored},
     {'t', "states", kValue},
@@ -331,6 +331,41 @@ constexpr Option kSinfo[] = {
     {0, "hide", kNothing, kIgnored},
     {0, "json", kMaybe, kRefused},
     {0, "local", kNothing, kIgnored},
+    {0, "usage"},
+};
+
+constexpr Option kSacctmgr[] = {
+    {'i', "immediate", kNothing, kIgnored},
+    {'n', "noheader"},
+    {'o', "oneliner", kNothing, kIgnored},
+    {'p', "parsable"},
+    {'P', "parsable2"},
+    {'Q', "quiet", kNothing, kIgnored},
+    {'r', "readonly", kNothing, kIgnored},
+    {'s', "associations", kNothing, kIgnored},
+    {'v', "verbose", kNothing, kIgnored},
+    {'V', "version"},
+    {0, "help"},
+    {0, "usage"},
+};
+
+constexpr Option kSshare[] = {
+    {'a', "all", kNothing, kIgnored},
+    {'A', "accounts", kValue, kIgnored},
+    {'e', "helpformat", kNothing, kIgnored},
+    {'h', "noheader"},
+    {'l', "long", kNothing, kIgnored},
+    {'m', "partition", kNothing, kIgnored},
+    {'M', "clusters", kValue, kIgnored},
+    {'n', "noheader"},
+    {'o', "format", kValue},
+    {'p', "parsable"},
+    {'P', "parsable2"},
+    {'u', "users", kValue, kIgnored},
+    {'U', "Users", kNothing, kIgnored},
+    {'v', "verbose", kNothing, kIgnored},
+    {'V', "version"},
+    {0, "help"},
     {0, "usage"},
 };
 
@@ -425,6 +460,14 @@ const OptionTable& scontrol_options() {
 }
 const OptionTable& sinfo_options() {
   static const OptionTable table{"sinfo", kSinfo};
+  return table;
+}
+const OptionTable& sacctmgr_options() {
+  static const OptionTable table{"sacctmgr", kSacctmgr};
+  return table;
+}
+const OptionTable& sshare_options() {
+  static const OptionTable table{"sshare", kSshare};
   return table;
 }
 const OptionTable& srun_options() {

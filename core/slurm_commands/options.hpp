@@ -76,5 +76,7 @@ const OptionTable& scancel_options();
 const OptionTable& scontrol_options();
 const OptionTable& sinfo_options();
 const OptionTable& srun_options();
+const OptionTable& sacctmgr_options();
+const OptionTable& sshare_options();
 
 }  // namespace hpcbatch::slurm_commands

@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <set>
 #include <utility>
+
+#include <pwd.h>
 
 namespace hpcbatch::slurm_commands {
 namespace {
@@ -36,7 +39,9 @@ States states_in(const std::vector<std::string>& words, const std::string& comma
       states.insert(*state);
     } else if (!is_slurm_state(word)) {
       throw CommandFailed(
-          std::string(command).append(": error: Invalid job state specified: ").append(word));
+          command == "sacct"
+              ? std::string("sacct: fatal: unrecognized job state value '").append(word).append("'")
+              : std::string(command).append(": error: Invalid job state specified: ").append(word));
     }
   }
   return states;
@@ -91,6 +96,14 @@ bool is_for_others(const Words& users, const Viewed& viewed) {
                                [&](const std::string& user) { return is_own_user(user, viewed); });
 }
 
+/// One that the system does not know is a mistake, and no other user's.
+void check_users(const Words& users, const std::string& complaint) {
+  for (const std::string& user : users.value_or(std::set<std::string, std::less<>>{})) {
+    const bool is_number = user.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number && ::getpwnam(user.c_str()) == nullptr) throw CommandFailed(complaint + user);
+  }
+}
+
 bool is_named_by(const Job& job, const std::vector<JobName>& names) {
   return std::any_of(names.begin(), names.end(),
                      [&](const JobName& name) { return is_named(job, name); });
@@ -131,7 +144,9 @@ namespace {
 Wanted wanted_by(const Parsed& parsed, const Call& call, const Viewed& viewed) {
   Wanted wanted;
   const std::string states = said(parsed, "states", call, "SQUEUE_STATES");
-  if (states.empty() && !parsed.has("states"))
+  if (parsed.has("start"))
+    wanted.states = std::set{JobState::Pending};
+  else if (states.empty() && !parsed.has("states"))
     wanted.states = std::set{JobState::Pending, JobState::Running, JobState::Completing};
   else
     wanted.states = states_in(split_at(states, ','), "squeue");
@@ -140,8 +155,9 @@ Wanted wanted_by(const Parsed& parsed, const Call& call, const Viewed& viewed) {
   wanted.accounts = words_of(parsed, "account", call, "SQUEUE_ACCOUNT");
   wanted.qos = words_of(parsed, "qos", call, "SQUEUE_QOS");
   wanted.nodes = words_of(parsed, "nodelist");
-  wanted.nobody =
-      !parsed.has("me") && is_for_others(words_of(parsed, "user", call, "SQUEUE_USERS"), viewed);
+  const Words users = words_of(parsed, "user", call, "SQUEUE_USERS");
+  check_users(users, "squeue: error: Invalid user: ");
+  wanted.nobody = !parsed.has("me") && is_for_others(users, viewed);
   return wanted;
 }
 
@@ -152,7 +168,24 @@ std::vector<Column> columns_of(const Parsed& parsed, const Call& call, const Vie
     return squeue_long_columns(format, viewed);
   if (const std::string format = variable(call, "SQUEUE_FORMAT"); !format.empty())
     return squeue_columns(format, viewed);
+  if (parsed.has("start")) return squeue_columns(kSqueueStartFormat, viewed);
   return squeue_columns(parsed.has("long") ? kSqueueLongFormat : kSqueueFormat, viewed);
+}
+
+/// Whether it shows more of jobs than lines of tasks have anyhow.
+bool asks_for_files(const Parsed& parsed, const Call& call) {
+  if (parsed.has("json")) return true;
+  const std::string letters = said(parsed, "format", call, "SQUEUE_FORMAT");
+  for (std::size_t at = letters.find('%'); at != std::string::npos;
+       at = letters.find('%', at + 1)) {
+    const std::size_t letter = letters.find_first_not_of(".0123456789", at + 1);
+    if (letter != std::string::npos && letters[letter] == 'o') return true;
+  }
+  std::string names = said(parsed, "Format", call, "SQUEUE_FORMAT2");
+  for (char& letter : names)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return names.find("command") != std::string::npos || names.find("std") != std::string::npos ||
+         names.find("numtasks") != std::string::npos;
 }
 
 /// The words less what the real command does not know, or is asked in its place.
@@ -219,6 +252,7 @@ int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
     throw CommandFailed("squeue: error: Unrecognized option: " + lists.front() +
                         "\nTry \"squeue --help\" for more information");
   const NamedJobs named = named_jobs(lists, "squeue: error: Invalid job id: ");
+  if (asks_for_files(parsed, call)) engine.tell_files();
   const Wanted wanted = wanted_by(parsed, call, viewed);
   std::vector<Job> jobs;
   if (!by_name || !named.ours.empty())
@@ -237,8 +271,15 @@ int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
     std::erase_if(jobs, [](const Job& job) { return job.state != JobState::Running; });
     if (!parsed.has("noheader"))
       print_text("         STEPID     NAME PARTITION     USER      TIME NODELIST\n");
-    const auto columns = squeue_columns("%.11i.batch %.8j %.9P %.8u %.9M %N", viewed);
-    for (const Job& job : jobs) print_text(line_of(columns, job) + "\n");
+    const auto columns = squeue_columns("%8j %.9P %.8u %.9M %N", viewed);
+    for (const Job& job : jobs) {
+      Job step = job;
+      step.name = "   batch";
+      std::string id = job_id(job) + ".batch";
+      id.insert(0, std::string("         STEPID").size() - std::min<std::size_t>(15, id.size()),
+                ' ');
+      print_text(id + " " + line_of(columns, step) + "\n");
+    }
     return 0;
   }
   print_queue(parsed, call, jobs, viewed);
@@ -268,7 +309,7 @@ double moment_said(const Parsed& parsed, const char* option, double otherwise, d
   const auto text = parsed.value(option);
   if (!text) return otherwise;
   const auto time = parse_moment(*text, now);
-  if (!time) throw CommandFailed("sacct: error: Invalid time specification (pos=0): " + *text);
+  if (!time) throw CommandFailed("Invalid time specification (pos=0): " + *text);
   return *time;
 }
 
@@ -295,30 +336,71 @@ Wanted wanted_of_accounting(const Parsed& parsed, const Viewed& viewed) {
     if (!users) users.emplace();
     users->insert(more->begin(), more->end());
   }
+  check_users(users, "sacct: error: Invalid user id: ");
   wanted.nobody = is_for_others(users, viewed);
   return wanted;
+}
+
+/// StdOut and its like, which lines of tasks have where they are asked for.
+bool names_stream(const std::string& field) {
+  return field.size() > 2 && (field[0] == 's' || field[0] == 'S') &&
+         (field[1] == 't' || field[1] == 'T') && (field[2] == 'd' || field[2] == 'D');
 }
 
 double midnight(double now) {
   return parse_moment("today", now).value_or(now);
 }
 
+struct Window {
+  double start{0}, end{0};
+};
+
+/// sacct(1), --starttime: with states and no times, those that are in one now; with states and a
+/// start alone, those that were in one then.
+Window window_of(const Parsed& parsed, const Viewed& viewed) {
+  const bool by_name = parsed.has("jobs");
+  const bool by_state = parsed.has("state") && !by_name;
+  const double usual = by_name ? 0 : by_state ? viewed.now : midnight(viewed.now);
+  Window window;
+  window.start = moment_said(parsed, "starttime", usual, viewed.now);
+  window.end = moment_said(parsed, "endtime", by_state ? window.start : viewed.now, viewed.now);
+  const bool is_turned = window.start > window.end && !by_name && parsed.has("starttime");
+  if (is_turned)
+    throw CommandFailed("sacct: error: Start time (" + moment(window.start, "") +
+                        ") requested is after end time (" + moment(window.end, "") + ").");
+  return window;
+}
+
+/// Whether one was in such a state within that time.
+bool was_in(const Job& job, JobState state, const Window& window) {
+  const double submitted = job.submitted.value_or(0);
+  const bool ran = state == JobState::Running || state == JobState::Completing;
+  if (has_ended(state))
+    return job.state == state && job.ended && *job.ended >= window.start &&
+           *job.ended <= window.end;
+  // It waited until its start, or its end without one; it ran until its end.
+  const auto begin = ran ? job.started : std::optional(submitted);
+  const auto until = ran || !job.started ? job.ended : job.started;
+  return begin && *begin <= window.end && until.value_or(window.end) >= window.start;
+}
+
 std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
                                 const Wanted& wanted, const Viewed& viewed) {
-  const double end = moment_said(parsed, "endtime", viewed.now, viewed.now);
-  // Of jobs that are named sacct looks at all times.
+  const Window window = window_of(parsed, viewed);
   const bool by_name = parsed.has("jobs");
-  const double start =
-      moment_said(parsed, "starttime", by_name ? 0 : midnight(viewed.now), viewed.now);
   std::vector<Job> jobs;
   if (by_name && named.ours.size() <= kNamesOneByOne) {
     jobs = find_named(engine, named.ours, true, std::nullopt);
   } else {
-    jobs = find_wanted(engine, wanted, std::max(start, 1.0));
+    jobs = jobs_of(engine.open_and_ended_since(std::max(window.start, 1.0)), true);
     if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
   }
   std::erase_if(jobs, [&](const Job& job) {
-    return (job.ended && *job.ended < start) || job.submitted.value_or(0) > end;
+    const auto is_in = [&](JobState state) {
+      return by_name ? job.state == state : was_in(job, state, window);
+    };
+    if (wanted.states) return std::none_of(wanted.states->begin(), wanted.states->end(), is_in);
+    return (job.ended && *job.ended < window.start) || job.submitted.value_or(0) > window.end;
   });
   if (by_name) cut_to(jobs, named.ours);
   return jobs;
@@ -350,13 +432,19 @@ int sacct(const Call& call, const Session& session) {
     for (const std::string& name : sacct_field_names()) print_text(name + "\n");
     return 0;
   }
-  const Viewed viewed = viewed_by(call);
+  Viewed viewed = viewed_by(call);
+  if (const std::string unit = parsed.value("units").value_or(""); !unit.empty())
+    viewed.unit = unit.front();
   const NamedJobs named = named_jobs(parsed.list("jobs"), "sacct: fatal: Bad job/step specified: ");
   EngineJobs engine(session);
-  const Wanted wanted = wanted_of_accounting(parsed, viewed);
+  const std::vector<std::string> fields = fields_of(parsed, call);
+  if (std::any_of(fields.begin(), fields.end(), names_stream)) engine.tell_files();
+  Wanted wanted = wanted_of_accounting(parsed, viewed);
   std::vector<Job> jobs;
   if (!parsed.has("jobs") || !named.ours.empty())
     jobs = accounted_jobs(engine, parsed, named, wanted, viewed);
+  // Of states the time has decided.
+  wanted.states.reset();
   std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
   if (parsed.has("json")) {
     print_text(json::serialize(accounting_json(jobs, viewed)) + "\n");
@@ -364,7 +452,7 @@ int sacct(const Call& call, const Session& session) {
   }
   SacctStyle style{parsed.has("parsable") || parsed.has("parsable2"), parsed.has("parsable"),
                    parsed.value("delimiter").value_or("|")};
-  const SacctTable table(fields_of(parsed, call), style, viewed);
+  const SacctTable table(fields, style, viewed);
   std::string text = parsed.has("noheader") ? "" : table.titles();
   for (const Job& job : jobs)
     text += accounting_text(table, job, !parsed.has("allocations"), named.ours);
@@ -395,6 +483,13 @@ std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const 
   wanted.partitions = words_of(parsed, "partition");
   wanted.accounts = words_of(parsed, "account");
   wanted.qos = words_of(parsed, "qos");
+  if (const auto list = parsed.value("nodelist")) {
+    const std::vector<std::string> hosts = expand_hosts(*list);
+    wanted.nodes = std::set<std::string, std::less<>>{hosts.begin(), hosts.end()};
+  }
+  if (parsed.has("user") && parsed.list("user").empty())
+    throw CommandFailed("scancel: error: Invalid user name: ");
+  check_users(words_of(parsed, "user"), "scancel: error: Invalid user name: ");
   if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "scancel");
   wanted.nobody = !parsed.has("me") && is_for_others(words_of(parsed, "user"), viewed);
   std::vector<Job> jobs;
@@ -437,9 +532,21 @@ int cancel_real(const Call& call, const NamedJobs& named) {
   return 1;
 }
 
+/// Asks on the terminal, where that is wanted; the end of the input is a no to this one and all others.
+bool is_confirmed(const Parsed& parsed, const Job& job, const Viewed& viewed) {
+  if (!parsed.has("interactive")) return true;
+  std::printf("Cancel job_id=%s name=%s partition=%s [y/n]? ", job_id(job).c_str(),
+              job.name.c_str(),
+              (job.partition.empty() ? viewed.default_partition : job.partition).c_str());
+  std::fflush(stdout);
+  char answer[64];
+  return std::fgets(answer, sizeof answer, stdin) != nullptr &&
+         (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 bool chooses_jobs(const Parsed& parsed) {
-  constexpr std::array<std::string_view, 8> kChoices{"user",  "me",        "jobname", "name",
-                                                     "state", "partition", "account", "qos"};
+  constexpr std::array<std::string_view, 9> kChoices{
+      "user", "me", "jobname", "name", "nodelist", "state", "partition", "account", "qos"};
   return std::any_of(kChoices.begin(), kChoices.end(),
                      [&](std::string_view name) { return parsed.has(name); });
 }
@@ -449,6 +556,11 @@ bool chooses_jobs(const Parsed& parsed) {
 int scancel(const Call& call, const Session& session) {
   const Parsed parsed = parse_options(scancel_options(), call.words);
   const Viewed viewed = viewed_by(call);
+  for (const std::string& word : parsed.words) {
+    // As of a variable that is not set.
+    if (split_job_names(word).empty())
+      throw CommandFailed("scancel: error: Invalid job id " + word);
+  }
   const NamedJobs named = named_jobs(parsed.words, "scancel: error: Invalid job id ");
   const int code = named.real.empty() ? 0 : cancel_real(call, named);
   if (!named.real.empty() && named.ours.empty()) return code;
@@ -461,6 +573,9 @@ int scancel(const Call& call, const Session& session) {
   bool missing = false;
   json::array ids;
   for (const Job& job : jobs_to_cancel(engine, parsed, named, viewed, missing)) {
+    if (!is_confirmed(parsed, job, viewed)) continue;
+    if (parsed.has("verbose"))
+      std::fprintf(stderr, "scancel: Terminating job %s\n", job_id(job).c_str());
     for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
   }
   if (!ids.empty()) engine.client().post("/v1/tasks/cancel", {{"ids", std::move(ids)}});

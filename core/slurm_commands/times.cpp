@@ -67,8 +67,10 @@ std::optional<double> named_moment(std::string_view word, double now) {
   if (word == "today" || word == "midnight") return seconds_of(day);
   if (word == "tomorrow") ++day.tm_mday;
   if (word == "noon") day.tm_hour = 12;
+  if (word == "fika") day.tm_hour = 15;
   if (word == "teatime") day.tm_hour = 16;
-  if (word == "tomorrow" || word == "noon" || word == "teatime") return seconds_of(day);
+  if (word == "tomorrow" || word == "noon" || word == "fika" || word == "teatime")
+    return seconds_of(day);
   return std::nullopt;
 }
 
@@ -134,7 +136,8 @@ std::optional<double> parse_moment(std::string_view text, double now) {
   }
   std::tm parts = local(now);
   parts.tm_sec = 0;
-  if (read_as(text, std::array{"%H:%M:%S", "%H:%M"}, parts)) return seconds_of(parts);
+  if (read_as(text, std::array{"%H:%M:%S", "%H:%M", "%I:%M%p", "%I:%M:%S%p"}, parts))
+    return seconds_of(parts);
   parts.tm_hour = parts.tm_min = 0;
   if (read_as(text,
               std::array{"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d",

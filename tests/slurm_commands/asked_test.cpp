@@ -92,6 +92,33 @@ TEST_F(SlurmQuestions, NodesAreToldByTheirStatesAndNames) {
   EXPECT_THROW(asked_by(sinfo, {"-t", "tired"}), CommandFailed);
 }
 
+TEST_F(SlurmQuestions, AccountingLooksAtAWindow) {
+  const auto since = [&](const std::vector<std::string>& words) {
+    const auto targets = asked_by(sacct, words);
+    return targets.at(0).substr(targets.at(0).find("ended_since="));
+  };
+  EXPECT_EQ(since({"-n", "-S", "uts1700000000"}), "ended_since=1700000000");
+  EXPECT_NE(since({"-n", "-s", "F"}), since({"-n"})) << "those that fail now, not today";
+  EXPECT_THROW(asked_by(sacct, {"-S", "now", "-E", "now-1hour"}), CommandFailed);
+  EXPECT_THROW(asked_by(sacct, {"-u", "nobody-of-that-name"}), CommandFailed);
+  EXPECT_THROW(asked_by(sacct, {"-s", "tired"}), CommandFailed);
+}
+
+TEST_F(SlurmQuestions, NothingElseIsCancelledWhereAWordIsEmpty) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {""}, {"", "2000000012"}, {"-u", ""}, {"-u", "nobody-of-that-name"}, {","}}) {
+    posted_ = "";
+    EXPECT_THROW(asked_by(scancel, words), CommandFailed);
+    EXPECT_EQ(posted_, "");
+  }
+  for (const char* option : {"-n", "-p", "-A", "-q", "-w", "-t"}) {
+    asked_by(scancel, {option, ""});
+    EXPECT_EQ(posted_, "") << option;
+    asked_by(scancel, {option, "", "2000000012"});
+    EXPECT_EQ(posted_, "") << option;
+  }
+}
+
 TEST_F(SlurmQuestions, OnlyTheNamedElementsAreHeld) {
   asked_by(scontrol, {"hold", "2000000012_5"});
   EXPECT_EQ(posted_, R"(/v1/tasks/hold {"ids":["12.5"]})");

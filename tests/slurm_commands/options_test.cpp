@@ -103,6 +103,13 @@ TEST(SlurmTimes, WhatStartTimesMayBe) {
   EXPECT_EQ(parse_moment("", kNow), std::nullopt);
 }
 
+TEST(SlurmHosts, NamesShareBrackets) {
+  EXPECT_EQ(host_list({"n1", "n2", "n3", "m01", "m03", "login"}), "n[1-3],m[01,03],login");
+  EXPECT_EQ(host_list({"n9", "n10", "n011"}), "n[9-10,011]");
+  EXPECT_EQ(host_list({"n7"}), "n7");
+  EXPECT_EQ(host_list({}), "");
+}
+
 TEST(SlurmHosts, BracketsStandForEachName) {
   EXPECT_THAT(expand_hosts("a,n[1-3,07-08]x"),
               ElementsAre("a", "n1x", "n2x", "n3x", "n07x", "n08x"));

@@ -128,8 +128,35 @@ TEST_F(SlurmTables, AJobInFull) {
   EXPECT_THAT(text, HasSubstr("JobId=2000000012 JobName=align-everything UserId=ada(1000)"));
   EXPECT_THAT(text, HasSubstr("JobState=FAILED Reason=NonZeroExitCode"));
   EXPECT_THAT(text, HasSubstr("ExitCode=3:0"));
-  EXPECT_THAT(text, HasSubstr("WorkDir=/w\n"));
+  EXPECT_THAT(text, HasSubstr("Command=(null) WorkDir=/w StdErr=/dev/null StdIn=/dev/null"));
+  EXPECT_THAT(text, testing::EndsWith("Power= \n"));
   EXPECT_THAT(job_details(jobs_[0], viewed_, false), HasSubstr("\n   JobState=RUNNING"));
+}
+
+TEST_F(SlurmTables, WhatAJobRunsAndWrites) {
+  const auto jobs = jobs_of(boost::json::parse(R"([{"id": "20", "state": "done", "node": "n3",
+      "stdout": "/w/o.{node}", "stderr": "/w/e", "command": ["sleep", "5"], "slurm_tasks": "2",
+      "needs": {"cpus": 4, "gpus": {"a100": 2}}, "priority": -100, "submitted_at": 1800000000}])")
+                                .as_array(),
+                            true);
+  const std::string text = job_details(jobs.at(0), viewed_, true);
+  EXPECT_THAT(text, HasSubstr("Priority=4294901660 Nice=100 "));
+  EXPECT_THAT(text, HasSubstr("NumCPUs=4 NumTasks=2 CPUs/Task=2 "));
+  EXPECT_THAT(text, HasSubstr("TRES=cpu=4,node=1,billing=4,gres/gpu=2 "));
+  EXPECT_THAT(text,
+              HasSubstr("Command=sleep 5 WorkDir= StdErr=/w/e StdIn=/dev/null StdOut=/w/o.n3"));
+  EXPECT_THAT(text, HasSubstr("TresPerNode=gres:gpu:a100:2"));
+  const auto columns = squeue_long_columns("StdOut:|,numtasks:4,nice:|", viewed_);
+  EXPECT_EQ(line_of(columns, jobs.at(0)), "/w/o.n3|2   100|");
+}
+
+TEST_F(SlurmTables, AmountsInAUnit) {
+  viewed_.unit = 'K';
+  jobs_ = {jobs_[1]};
+  EXPECT_EQ(sacct_text({"ReqMem", "AllocTRES"}, {.parsable = true}, true),
+            "ReqMem|AllocTRES\n1048576K|billing=2,cpu=2,mem=1048576K,node=1\n"
+            "|cpu=2,mem=1048576K,node=1\n");
+  EXPECT_EQ(sacct_text({"TimelimitRaw"}, {}).substr(0, 11), "TimelimitR ") << "cut as by Slurm";
 }
 
 TEST_F(SlurmTables, JsonHasTheKeysOfSlurm) {

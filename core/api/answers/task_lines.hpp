@@ -24,6 +24,7 @@ struct ListAsked {
   bool apart{false};  ///< each task of an array on a line of its own
   bool open{false};   ///< what has ended only as `ended_since` says
   bool full{false};   ///< with what `GET /v1/tasks/ID` says but for command and paths
+  bool files{false};  ///< with these as well
 };
 
 void put_outcome(boost::json::object& object, const Outcome& outcome);

@@ -187,15 +187,30 @@ void set_run(std::vector<std::string>& command, const BatchRun& run) {
   command[kFacts + 2] = run.signal_after;
 }
 
-std::vector<std::string> without_batch(const std::vector<std::string>& command) {
+namespace {
+
+/// How many words the interpreter has.
+std::ptrdiff_t words_of_interpreter(const std::vector<std::string>& command) {
   std::size_t words = 0;
   const std::string& count = command[kCount];
   std::from_chars(count.data(), count.data() + count.size(), words);
+  return static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
+}
+
+}  // namespace
+
+std::vector<std::string> without_batch(const std::vector<std::string>& command) {
   const auto begin = command.begin() + kWords;
-  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
-  std::vector<std::string> shown(begin, end);
-  shown.push_back(command[kFile]);
-  shown.insert(shown.end(), end, command.end());
+  std::vector<std::string> shown(begin, begin + words_of_interpreter(command));
+  const std::vector<std::string> script = script_and_arguments(command);
+  shown.insert(shown.end(), script.begin(), script.end());
+  return shown;
+}
+
+std::vector<std::string> script_and_arguments(const std::vector<std::string>& command) {
+  std::vector<std::string> shown{command[kFile]};
+  shown.insert(shown.end(), command.begin() + kWords + words_of_interpreter(command),
+               command.end());
   return shown;
 }
 

@@ -38,7 +38,8 @@ bool is_set_by_run(BatchSystem system, std::string_view name);
 /// Whether batch_command made it; puts other facts into one that did.
 bool is_batch_command(const std::vector<std::string>& command);
 void set_run(std::vector<std::string>& command, const BatchRun& run);
-/// `/bin/bash job.sh a b` again.
+/// `/bin/bash job.sh a b` again; the second without its interpreter.
 std::vector<std::string> without_batch(const std::vector<std::string>& command);
+std::vector<std::string> script_and_arguments(const std::vector<std::string>& command);
 
 }  // namespace hpcbatch

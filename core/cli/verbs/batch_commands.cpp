@@ -24,8 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 8> kSlurmNames{"sbatch",   "squeue", "sacct", "scancel",
-                                                 "scontrol", "sinfo",  "srun",  "salloc"};
+constexpr std::array<const char*, 10> kSlurmNames{"sbatch",   "squeue", "sacct", "scancel",
+                                                  "scontrol", "sinfo",  "srun",  "sacctmgr",
+                                                  "sshare",   "salloc"};
 constexpr std::array<const char*, 8> kPbsNames{"qsub", "qstat",  "qdel", "qhold",
                                                "qrls", "qalter", "qsig", "pbsnodes"};
 
