@@ -92,7 +92,7 @@ void Engine::lose_leases(const AllocationOver& over, Time now) {
     for (const TaskId task : leases) {
       const Lease& lease = *pilots_.lease(task);
       if (lease.has_left) continue;
-      if (lease.state == Lease::State::Sent && !to_blame.contains(task)) {
+      if (lease.state == Lease::State::Sent && !to_blame.contains(task) && !runs_once(task)) {
         return_lease(task, now);
         continue;
       }

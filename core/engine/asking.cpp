@@ -147,6 +147,27 @@ std::optional<Duration> Engine::longest_for(const Needs& needs) const {
   return longest;
 }
 
+/// Of what has grown from `least` as much as the shape gives that gives most.
+Needs Engine::within_shapes(const Needs& grown, const Needs& least) const {
+  std::optional<Needs> most;
+  for (const SiteState& site : sites_.sites()) {
+    if (!may_run_at(least, site.site.name)) continue;
+    for (const ShapeState& shape : site.shapes) {
+      if (!could_run(least, shape.shape)) continue;
+      Needs here = grown;
+      const Amount memory = usable(shape.shape).get(kMemory);
+      here.amounts.set(kMemory, std::min(grown.amounts.get(kMemory), memory));
+      if (const auto longest = longest_task(shape.shape); longest && grown.time)
+        here.time = std::min(*grown.time, *longest);
+      const auto amounts = [](const Needs& needs) {
+        return std::pair(needs.amounts.get(kMemory), needs.time.value_or(Duration{}));
+      };
+      if (!most || amounts(*most) < amounts(here)) most = std::move(here);
+    }
+  }
+  return most.value_or(least);
+}
+
 namespace {
 
 /// What of the needs a shape cannot give.  Fewer lacks are closer; having nothing of a thing is

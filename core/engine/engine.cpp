@@ -26,7 +26,9 @@ constexpr Duration kLastLook = 10s;
 
 Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
                const LiveArrays& live_arrays, std::uint64_t seed, Time now)
-    : tasks_(actions_, [this](const Needs& needs) { return fits_shapes(sites_.sites(), needs); }),
+    : tasks_(
+          actions_, [this](const Needs& needs) { return fits_shapes(sites_.sites(), needs); },
+          [this](const Needs& grown, const Needs& least) { return within_shapes(grown, least); }),
       sites_(actions_, sites, snapshot.engine_name,
              seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
@@ -37,6 +39,7 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
     if (next) sites_.made_shapes().make_for(next->array.needs);
     return next;
   };
+  tasks_.set_time(now);
   tasks_.restore(snapshot, with_shapes, [this](const Needs& needs) { return longest_for(needs); });
   sites_.restore(snapshot, now);
   Keeps(sites_).restore(snapshot.keeps, now);
@@ -53,11 +56,13 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
 }
 
 Actions Engine::on(const Event& event, Time now) {
+  tasks_.set_time(now);
   std::visit([&](const auto& e) { handle(e, now); }, event);
   return settle(std::holds_alternative<TimePassed>(event), now);
 }
 
 Actions Engine::on(TasksSubmitted&& event, Time now) {
+  tasks_.set_time(now);
   handle(std::move(event), now);
   return settle(false, now);
 }
@@ -65,6 +70,7 @@ Actions Engine::on(TasksSubmitted&& event, Time now) {
 /// What follows from whatever has happened.
 Actions Engine::settle(bool time_passed, Time now) {
   end_unread(now);
+  end_late_tasks();
   give_up_arrays(now);
   tasks_.tell_ended();
   hold_what_came_back();
@@ -97,8 +103,9 @@ Actions Engine::settle(bool time_passed, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {readers_.next_wake(), filling_.recall_due, filling_.cold_due,
-                          stage_in_.due, drain_.by, QueueLooks::next_wake(sites_)})
+  for (const auto& due :
+       {readers_.next_wake(), filling_.recall_due, filling_.cold_due, stage_in_.due, drain_.by,
+        QueueLooks::next_wake(sites_), tasks_.next_moment()})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0 || keeps_any(sites_);
   for (const auto& [id, pilot] : pilots_.all())
@@ -170,6 +177,7 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
       return;
     }
   }
+  for (const NewArray& array : event.arrays) note_starts_for(array.after);
   const bool has_key = !event.key.empty();
   const std::size_t before = actions_.size();
   if (auto refusal = tasks_.submit(std::move(event), now)) {
@@ -244,6 +252,7 @@ void Engine::handle(const RetryAsked& event, Time now) {
       return;
     }
   }
+  for (const RevivedArray& revived : event.arrays) note_starts_for(revived.array.after);
   const std::uint64_t changed = tasks_.revive(event, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});

@@ -82,6 +82,8 @@ class Engine {
   void handle(TasksSubmitted&& event, Time now);
   void handle(const CancelAsked& event, Time now);
   void handle(const HoldAsked& event, Time now);
+  void handle(const RequeueAsked& event, Time now);
+  void handle(const UpdateAsked& event, Time now);
   void handle(const RetryAsked& event, Time now);
   void handle(const KeepAsked& event, Time now);
   void handle(const ResumeAsked& event, Time now);
@@ -124,6 +126,11 @@ class Engine {
   bool attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now);
   /// How the death of its pilot speaks against a task.
   enum class Blame : std::uint8_t { None, Shared, Alone };
+  /// It is never to begin again once it may have begun.
+  bool runs_once(TaskId task) const;
+  bool asks_to_go_on(TaskId task, const Outcome& outcome) const;
+  static std::optional<Duration> left_too_little(const PilotState& pilot, const Outcome& outcome,
+                                                 Time now);
   void end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now);
   bool is_guess_too_small(const Lease& lease, const Outcome& outcome) const;
   void cancel_if_it_waits(const AllocationId& id, Time now);
@@ -232,6 +239,9 @@ class Engine {
 
   // waiting_tasks.cpp
   void end_refused_tasks(Time now);
+  void end_late_tasks();
+  void note_starts_for(const std::vector<Dependency>& after);
+  void note_started(const Lease& lease);
 
   // waiting_tasks.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);
@@ -266,6 +276,7 @@ class Engine {
   double busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes,
                    Time now) const;
   std::optional<Duration> longest_for(const Needs& needs) const;
+  Needs within_shapes(const Needs& grown, const Needs& least) const;
 
   struct Key {
     std::uint64_t content{0};

@@ -23,6 +23,11 @@ std::string show_dependency(const Dependency& dependency) {
       return "the end of " + text;
     case Dependency::Kind::EachSuccess:
       return "the task with the same index of " + text;
+    case Dependency::Kind::Start:
+      return (dependency.delay == Duration{} ? "" : show_duration(dependency.delay) + " from ") +
+             "the start of " + text;
+    case Dependency::Kind::NotSuccess:
+      return "the failure of " + text;
   }
   return text;
 }
@@ -118,6 +123,8 @@ void Explainer::explain_past() {
   }
   if (past->guess_failed)
     add("what runs before it let expect was too little: it has what was asked for");
+  if (const auto grown = engine_.tasks_.grown_needs(task_))
+    add("it has more than before, which was too little: {}", show(*grown));
   if (past->needs_more_than) {
     add("a pilot's end cut it after {}: it waits for one with more time left",
         show_duration(*past->needs_more_than));
@@ -163,7 +170,12 @@ std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
   if (why_.state == TaskState::Held)
     return fmt::format("held by its user; 'hpcbatch release {}' lets it go on", to_string(task_));
   if (array.tasks.blocked().contains(task_.index)) {
+    const Course& course = array.terms->course.get();
     for (const auto& [before, open] : array.open()) add("for {}", show_dependency(open.on));
+    if (course.any_of_after && array.open().size() > 1) add("any of these is enough");
+    if (!array.open().empty() && engine_.tasks_.waits_for_its_time(array))
+      add("and not before {} from now", show_duration(*course.begin - now_));
+    if (array.open().empty()) return "begins in " + show_duration(*course.begin - now_);
     return "waits for other tasks";
   }
   if (is_parked(engine_.tasks_.queue(), array, task_.index))

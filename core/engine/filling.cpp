@@ -185,7 +185,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .suspect = its_class.apart.suspect != 0,
                  .since = now});
   if (its_class.apart.suspect != 0) pilot.on_trial = any_on_trial_ = true;
-  return lease_of(attempt, array->terms->needs, *grant, pilot);
+  const auto grown = tasks_.grown_needs(attempt.task);
+  return lease_of(attempt, grown ? *grown : array->terms->needs, *grant, pilot);
 }
 
 /// Nothing that waits fits what the pilot has left: known since the last look, where nothing new

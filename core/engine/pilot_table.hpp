@@ -33,6 +33,8 @@ struct Lease {
   bool waits_for_workspace{false};  ///< it has ended, and its result waits there
   bool suspect{false};              ///< pilots died that had its task
   bool proven{false};               ///< it has run for long enough to be no suspect's rival
+  /// Its pilot was told to end it as that; Ok: it was not.  An older one says that it was cancelled.
+  Failure told{Failure::Ok};
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;

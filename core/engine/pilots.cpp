@@ -163,6 +163,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     } else {
       lease->state = Lease::State::Running;
       if (!lease->started) lease->started = now;
+      note_started(*lease);
     }
     if (lease->cancelled)
       actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, false});
@@ -171,7 +172,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
   for (const TaskId task : leased) {
     // Whose outputs are on their way here nobody there needs to hold any more.
     if (held.contains(task) || pilots_.lease(task)->has_left) continue;
-    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent;
+    // What the process before had begun nobody has told.
+    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent || runs_once(task);
     if (had_started && !same_process) {
       Outcome outcome;
       outcome.failure = Failure::NodeLost;
@@ -285,6 +287,7 @@ void Engine::handle(const AttemptsStarted& event, Time now) {
     if (!lease) continue;
     lease->to_hold = false;
     pilots_.started(*lease, now);
+    note_started(*lease);
   }
 }
 
@@ -319,6 +322,11 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
     return false;
   }
   Outcome outcome = end.outcome;
+  if (lease->told != Failure::Ok && !lease->cancelled && outcome.failure == Failure::Cancelled)
+    outcome.failure = lease->told;
+  if (asks_to_go_on(end.attempt.task, outcome)) outcome.failure = Failure::Requeued;
+  if (outcome.failure == Failure::DeadlineMissed && outcome.message.empty())
+    outcome.message = "its deadline has come";
   if (lease->cancelled && outcome.failure != Failure::Ok) {
     outcome.failure = Failure::Cancelled;
     if (outcome.message.empty()) outcome.message = why_cancelled(end.attempt.task);
@@ -357,6 +365,10 @@ bool Engine::is_guess_too_small(const Lease& lease, const Outcome& outcome) cons
   return asked == 0 || outcome.peak_memory < asked;
 }
 
+bool Engine::runs_once(TaskId task) const {
+  return tasks_.find(task.array)->terms->course->no_requeue;
+}
+
 void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now) {
   PilotState& pilot = *lease.held_by;
   if (outcome.failure == Failure::Ok && !std::exchange(pilot.did_well, true))
@@ -374,10 +386,13 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
                 .failed_at = {},
                 .keeps_away = false,
                 .guess_failed = is_guess_too_small(lease, outcome),
+                .runs_once = runs_once(lease.attempt.task),
                 .had = std::nullopt};
   std::optional<Duration> longest;
-  if (outcome.failure == Failure::PilotWalltime) {
-    if (pilot.end) ending.had = *pilot.end - lease.started.value_or(lease.since);
+  if (outcome.failure == Failure::Requeued) ending.had = left_too_little(pilot, outcome, now);
+  if (outcome.failure == Failure::PilotWalltime && pilot.end)
+    ending.had = *pilot.end - lease.started.value_or(lease.since);
+  if (outcome.failure == Failure::PilotWalltime || ending.had) {
     // Its files may be staged in at another site.
     longest = longest_for(tasks_.find(lease.attempt.task.array)->terms->needs);
   }

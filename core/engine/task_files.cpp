@@ -35,6 +35,34 @@ bool TaskTable::are_files_coming(const std::string& site) const {
   return at != coming_.end() && at->second != 0;
 }
 
+namespace {
+
+/// `times` times so many hundredths of it.
+std::int64_t grown(std::int64_t amount, std::uint32_t hundredths, std::uint8_t times) {
+  double value = static_cast<double>(amount);
+  for (std::uint8_t i = 0; i < times; ++i) value *= hundredths / 100.0;
+  return static_cast<std::int64_t>(std::min(value, 9e18));
+}
+
+}  // namespace
+
+std::optional<Needs> TaskTable::grown_needs(TaskId task) const {
+  if (histories_.empty()) return std::nullopt;
+  const TaskHistory* past = history(task);
+  const ArrayState* array = find(task.array);
+  if (!past || !array) return std::nullopt;
+  const Course& course = array->terms->course.get();
+  const Needs& least = array->terms->needs;
+  const Amount memory = least.amounts.get(kMemory);
+  Needs needs = least;
+  if (past->ooms != 0 && course.retry_memory > 100)
+    needs.amounts.set(kMemory, Amount{grown(memory.ticks, course.retry_memory, past->ooms)});
+  if (past->timeouts != 0 && course.retry_time > 100 && least.time)
+    needs.time = Duration{grown(least.time->count(), course.retry_time, past->timeouts)};
+  if (needs == least) return std::nullopt;
+  return bound_(needs, least);
+}
+
 /// What one task needs now: its files may be somewhere, and a pilot's end may have cut it.
 Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
   std::vector<std::string> sites;
@@ -42,8 +70,11 @@ Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
     if (tasks.contains(index)) sites.push_back(site);
   }
   const TaskHistory* past = history({array.id, index});
-  Needs needs = with_files_at(
-      past && past->guess_failed ? as_asked(array.terms->needs) : array.terms->needs, sites);
+  const auto grown = grown_needs({array.id, index});
+  Needs needs = with_files_at(grown                        ? *grown
+                              : past && past->guess_failed ? as_asked(array.terms->needs)
+                                                           : array.terms->needs,
+                              sites);
   if (past && past->needs_more_than)
     needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
   return needs;

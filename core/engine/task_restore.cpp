@@ -15,6 +15,8 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
   history.attempts = std::max(history.attempts, failed.attempt.number);
   if (failed.charged) {
     ++history.charged;
+    if (failed.outcome.failure == Failure::OomTask) ++history.ooms;
+    if (failed.outcome.failure == Failure::TimeTask) ++history.timeouts;
   } else if (is_not_the_tasks_fault(failed.outcome.failure)) {
     ++history.free[static_cast<std::size_t>(failed.outcome.failure)];
   } else {
@@ -49,7 +51,8 @@ void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
       history.guess_failed = history.guess_failed && array.terms->needs.guess.has_value();
       // It was its guess, and no node.
       if (history.guess_failed && history.elsewhere > 0) --history.elsewhere;
-      if (!history.needs_more_than && history.unexplained_deaths == 0 && !history.guess_failed)
+      if (!history.needs_more_than && history.unexplained_deaths == 0 && !history.guess_failed &&
+          !grown_needs({array.id, index}))
         continue;
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
       // again, so it can be.
@@ -116,24 +119,34 @@ void TaskTable::recreate(const RevivedArray& revived) {
   put(array, TaskPartition::NotOk, revived.array.indices);
 }
 
-/// What is ready stands in the queue by its needs; what runs has what it was given.
-void TaskTable::change_needs(ArrayState& array, const Needs& needs) {
-  if (array.terms->needs == needs) return;
+NewArray TaskTable::facts_of(const ArrayState& array) {
+  const Terms& terms = *array.terms;
+  NewArray facts;
+  facts.needs = terms.needs;
+  facts.priority = terms.priority;
+  facts.retries = terms.retries;
+  facts.max_running = terms.max_running;
+  facts.give_up_at = terms.give_up_at;
+  facts.gives_up_running = terms.gives_up_running;
+  facts.streams_input = terms.streams_input;
+  facts.after = array.after();
+  facts.course = terms.course;
+  facts.within = terms.within;
+  return facts;
+}
+
+void TaskTable::change_terms(ArrayState& array, const NewArray& facts) {
   IndexSet ready;
   for (const QueuePlace& place : array.places()) ready.add(queue_.remove(place, array.tasks.all()));
-  NewArray facts;
-  facts.needs = needs;
-  facts.priority = array.terms->priority;
-  facts.retries = array.terms->retries;
-  facts.max_running = array.terms->max_running;
-  facts.give_up_at = array.terms->give_up_at;
-  facts.gives_up_running = array.terms->gives_up_running;
-  facts.streams_input = array.terms->streams_input;
-  facts.within = array.terms->within;
   // What runs is still of that class.
-  const ClassId before = array.terms->in_class;
+  const ClassId its_class = array.terms->in_class;
   terms_.release(std::exchange(array.terms, terms_.of(facts)));
-  add_class(array, before);
+  add_class(array, its_class);
+  if (array.rare) std::erase(array.rare->other_classes, array.terms->in_class);
+  if (facts.max_running != 0)
+    bounded_.insert(array.id);
+  else
+    bounded_.erase(array.id);
   if (array.rare) {
     const IndexSet cut = std::exchange(array.rare->cut, {});
     for (const IndexRange& range : cut.ranges()) {
@@ -155,7 +168,11 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     ArrayState& array = get(revived.id);
     const IndexSet again = array.tasks.not_ok().intersection(revived.array.indices);
     if (again.empty()) continue;
-    if (revived.has_new_needs) change_needs(array, revived.array.needs);
+    if (revived.has_new_needs && array.terms->needs != revived.array.needs) {
+      NewArray facts = facts_of(array);
+      facts.needs = revived.array.needs;
+      change_terms(array, facts);
+    }
     take_out(array, TaskPartition::NotOk, again);
     if (array.rare) {
       array.rare->failed.remove(again);

@@ -32,6 +32,8 @@ void note_failed(TaskHistory& history, const AttemptId& attempt, const std::stri
   history.doubted = ending.doubted;
   history.failed_at = ending.failed_at;
   history.keeps_away = ending.keeps_away;
+  if (verdict == Verdict::RetryCharged && ending.failure == Failure::OomTask) ++history.ooms;
+  if (verdict == Verdict::RetryCharged && ending.failure == Failure::TimeTask) ++history.timeouts;
   // It has ended by itself: it was not this one.
   if (is_its_own) {
     history.unexplained_deaths = 0;
@@ -41,6 +43,10 @@ void note_failed(TaskHistory& history, const AttemptId& attempt, const std::stri
     ++history.unexplained_deaths;
     history.evidence += fmt::format("{}attempt {} on {}", history.evidence.empty() ? "" : "; ",
                                     attempt.number, evidence);
+  }
+  if (ending.failure == Failure::Requeued) {
+    history.needs_more_than = ending.had;
+    if (longest) note_longest(history, *longest);
   }
   if (ending.failure == Failure::PilotWalltime && ending.had) {
     history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
@@ -112,51 +118,62 @@ Apart TaskTable::apart_by(TaskId task) const {
           .suspect = static_cast<std::uint8_t>(std::min(past->unexplained_deaths, 2U))};
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
                                                  const EndedFacts& ended) const {
   if (event.arrays.empty()) return "cannot queue a submission without tasks; name at least one";
   for (std::size_t position = 0; position < event.arrays.size(); ++position) {
     const NewArray& array = event.arrays[position];
     if (array.indices.empty()) return "cannot queue an array that has no index; name at least one";
-    for (const Dependency& dependency : array.after) {
-      if (dependency.sibling > position) {
+    for (const Dependency& on : array.after) {
+      if (on.sibling > position) {
         return fmt::format(
             "cannot queue task {} of the submission after its task {}: only those that stand "
             "before it can be named",
-            position + 1, dependency.sibling);
+            position + 1, on.sibling);
       }
-      const std::string name = dependency.sibling != 0 ? fmt::format("#{}", dependency.sibling)
-                                                       : std::to_string(dependency.array.value);
-      const ArrayState* live = find(dependency.array);
-      const EndedArray* facts = ended.find(dependency.array);
-      if (dependency.sibling == 0 && !live && !facts)
-        return fmt::format("cannot queue tasks after {}: there is no such task", name);
-      IndexSet indices;
-      if (dependency.sibling != 0) {
-        indices = event.arrays[dependency.sibling - 1].indices;
-      } else if (live) {
-        indices = live->tasks.all();
-      } else {
-        indices = facts->ok;
-        indices.add(facts->not_ok);
-      }
-      if (dependency.index && !indices.contains(*dependency.index)) {
-        return fmt::format("cannot queue tasks after {}.{}: that array has no such index", name,
-                           *dependency.index);
-      }
-      if (dependency.kind != Dependency::Kind::EachSuccess) continue;
-      IndexSet unpaired = array.indices;
-      unpaired.remove(indices);
-      if (!unpaired.empty()) {
-        return fmt::format(
-            "cannot pair tasks with those of {}: it has no index {}; pair arrays with equal "
-            "indices",
-            name, to_string(unpaired));
-      }
+      auto why = on.sibling == 0 ? why_not_after(on, array.indices, ended)
+                                 : why_not_after(on, array.indices, fmt::format("#{}", on.sibling),
+                                                 event.arrays[on.sibling - 1].indices);
+      if (why) return why;
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> TaskTable::why_not_after(const NewArray& facts, const IndexSet& indices,
+                                                    const EndedFacts& ended) const {
+  for (const Dependency& on : facts.after) {
+    if (auto why = why_not_after(on, indices, ended)) return why;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TaskTable::why_not_after(const Dependency& on, const IndexSet& indices,
+                                                    const EndedFacts& ended) const {
+  const std::string name = std::to_string(on.array.value);
+  if (const ArrayState* live = find(on.array))
+    return why_not_after(on, indices, name, live->tasks.all());
+  const EndedArray* facts = ended.find(on.array);
+  if (!facts) return fmt::format("cannot queue tasks after {}: there is no such task", name);
+  IndexSet there = facts->ok;
+  there.add(facts->not_ok);
+  return why_not_after(on, indices, name, there);
+}
+
+std::optional<std::string> TaskTable::why_not_after(const Dependency& on, const IndexSet& indices,
+                                                    const std::string& name,
+                                                    const IndexSet& there) {
+  if (on.index && !there.contains(*on.index)) {
+    return fmt::format("cannot queue tasks after {}.{}: that array has no such index", name,
+                       *on.index);
+  }
+  if (on.kind != Dependency::Kind::EachSuccess) return std::nullopt;
+  IndexSet unpaired = indices;
+  unpaired.remove(there);
+  if (unpaired.empty()) return std::nullopt;
+  return fmt::format(
+      "cannot pair tasks with those of {}: it has no index {}; pair arrays with equal indices",
+      name, to_string(unpaired));
 }
 
 std::optional<std::string> TaskTable::why_no_numbers(const TasksSubmitted& event) const {
@@ -194,6 +211,7 @@ std::optional<std::string> TaskTable::submit(TasksSubmitted&& event, Time now) {
       if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
         dependency.array = save.id_of(sibling - 1);
     }
+    wait_for_singletons(array);
     make(ArrayId{next_array_}, client, array, array.indices);
     next_array_ += ids_taken(array.numbered, array.indices);
     held.push_back(array.held);
@@ -219,6 +237,10 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
   if (!facts.after.empty()) at->second.make_waits().after = facts.after;
   if (at->second.needs_files()) with_files_.insert(id);
   if (at->second.terms->max_running != 0) bounded_.insert(id);
+  const Course& course = at->second.terms->course.get();
+  if (course.begin && *course.begin > now_) begins_.emplace(*course.begin, id);
+  if (course.deadline) watch_deadline(at->second);
+  if (!course.singleton.empty()) singletons_[course.singleton].insert(id);
   totals_.all += all.size();
   return at->second;
 }
@@ -254,6 +276,8 @@ void TaskTable::place_new(ArrayState& array, const IndexSet& indices, bool held,
 
 void TaskTable::make_ready(ArrayState& array, const IndexSet& indices) {
   if (indices.empty()) return;
+  // What has come back may have become too late.
+  if (array.terms->course->deadline) watch_deadline(array);
   // While as many run as may, what is ready waits beside the order of turns.
   const bool parked = at_its_limit(array);
   const auto add = [&](const QueuePlace& place, const IndexSet& some) {
@@ -336,7 +360,8 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     note_failed(history, attempt, to_string(pilot) + ": " + outcome.message, ending, verdict,
                 longest);
     if (history.needs_more_than || history.guess_failed || history.keeps_away ||
-        history.unexplained_deaths != 0 || array.cut().contains(attempt.task.index)) {
+        history.unexplained_deaths != 0 || grown_needs(attempt.task) ||
+        array.cut().contains(attempt.task.index)) {
       set_apart(array, attempt.task.index);
     }
     actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),

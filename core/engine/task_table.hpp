@@ -47,7 +47,9 @@ struct ArrayState {
   };
   /// What few arrays have.
   struct Rare {
-    IndexSet failed;                     ///< where it is given up after so many
+    IndexSet failed;   ///< where it is given up after so many
+    IndexSet started;  ///< where others wait for that; what has ended may be missing
+    Time last_start{};
     std::optional<Duration> unread_for;  ///< it was cancelled, because who waited for it is gone
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
@@ -131,21 +133,52 @@ struct TakenTask {
 
 class TaskTable {
  public:
-  TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes)
-      : actions_(actions), queue_(std::move(fits_shapes)), terms_(queue_) {}
+  /// Of needs that have grown, the largest that some shape gives; the second are what they were.
+  using Bound = std::function<Needs(const Needs&, const Needs&)>;
+  TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes, Bound bound)
+      : actions_(actions),
+        queue_(std::move(fits_shapes)),
+        bound_(std::move(bound)),
+        terms_(queue_) {}
 
   /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.
   /// `longest` is the most walltime that any shape can give such needs.
   void restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
                const std::function<std::optional<Duration>(const Needs&)>& longest);
   /// Text of the refusal, or nothing: then all of it was accepted.
-  /// Its arrays go on to the store without a copy; a refusal leaves the event as it is.
+  /// Its arrays go on to the store without a copy; a refusal changes nothing.
   std::optional<std::string> submit(TasksSubmitted&& event, Time now);
   std::uint64_t hold(const Selection& tasks, bool hold);
   std::uint64_t revive(const RetryAsked& event, Time now);
   /// Ends what is not leased; returns the leased ones, whose pilots must be told.
   std::vector<TaskId> cancel(const Selection& tasks, const std::string& why, Time now,
                              std::uint64_t& changed);
+
+  // Other terms for what waits (updating.cpp).
+  /// Why nothing of it can have any; nothing: it can.
+  std::optional<std::string> why_not_updated(ArrayId id) const;
+  NewArray updated(ArrayId id, const TermsChange& change) const;
+  /// How many tasks have them now.
+  std::uint64_t update(ArrayId id, NewArray facts, const TermsChange& change,
+                       const EndedFacts& ended);
+  /// Why what stands in `facts.after` cannot be waited for by such indices.
+  std::optional<std::string> why_not_after(const NewArray& facts, const IndexSet& indices,
+                                           const EndedFacts& ended) const;
+  void spread_all_ends() { spread_ends(); }
+
+  // Moments (task_times.cpp).
+  /// What it is told of from now on happens then; never goes back.
+  void set_time(Time now) { now_ = now; }
+  /// Lets go what may start by now, and ends what cannot end in time; returns what pilots have of
+  /// the latter, whose end is to come now.
+  std::vector<TaskId> on_time();
+  std::optional<Time> next_moment() const;
+  /// Of arrays whose start others wait for, or are about to.
+  void note_started(ArrayId id, const IndexSet& indices, Time at);
+  bool is_start_awaited(ArrayId id) const {
+    return !start_awaited_.empty() && start_awaited_.contains(id);
+  }
+  bool waits_for_its_time(const ArrayState& array) const;
 
   /// What is queued at a place ends, because it can never run.
   void end_queued(const QueuePlace& place, const std::string& why, Time now);
@@ -207,6 +240,8 @@ class TaskTable {
   /// Those that run only so many of their tasks at once.
   const std::set<ArrayId>& bounded() const { return bounded_; }
   ClassId class_of_task(TaskId task) const;
+  /// What a retry has more of than its array asks for; nothing where it has no more.
+  std::optional<Needs> grown_needs(TaskId task) const;
   /// Of arrays of which something has not ended: all tasks, and those at each place.
   struct Totals {
     std::uint64_t all{0};
@@ -225,6 +260,11 @@ class TaskTable {
   ArrayState& get(ArrayId id);
   ArrayState& make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all);
   std::optional<std::string> refusal_of(const TasksSubmitted& event, const EndedFacts& ended) const;
+  std::optional<std::string> why_not_after(const Dependency& on, const IndexSet& indices,
+                                           const EndedFacts& ended) const;
+  /// `there`: the indices of what is called so.
+  static std::optional<std::string> why_not_after(const Dependency& on, const IndexSet& indices,
+                                                  const std::string& name, const IndexSet& there);
   /// Why tasks that ask for numbers cannot have any.
   std::optional<std::string> why_no_numbers(const TasksSubmitted& event) const;
   void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
@@ -239,8 +279,30 @@ class TaskTable {
     take_out(array, place, IndexRange{index, index});
   }
   void recreate(const RevivedArray& revived);
-  void change_needs(ArrayState& array, const Needs& needs);
   void attach(ArrayState& array, const EndedFacts& ended, Time now);
+  /// What was to start has, and when the last of it did.
+  struct Begun {
+    Dependency on;
+    Time at{};
+  };
+  /// What dependencies of an array came to.
+  struct Verdicts {
+    std::vector<Begun> begun;
+    bool any_met{false};
+    std::string never;  ///< why one of them can never be met; empty: none is so
+    IndexSet doomed;    ///< can never start because of it
+  };
+  void attach_to_ended(ArrayState& array, const Dependency& on, const EndedFacts& ended,
+                       Verdicts& verdicts);
+  void act_on(ArrayState& array, Verdicts verdicts, Time now);
+  void note_begun(ArrayState& array, const std::vector<Begun>& begun);
+  void end_late(ArrayState& array, std::vector<TaskId>& late);
+  void wait_for_singletons(NewArray& array) const;
+  void watch_deadline(const ArrayState& array);
+  /// As it is to be run, with what it waits for and without its indices.
+  static NewArray facts_of(const ArrayState& array);
+  /// New terms, and places in the queue by them; what runs keeps what it was given.
+  void change_terms(ArrayState& array, const NewArray& facts);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);
   static bool at_its_limit(const ArrayState& array);
@@ -276,6 +338,7 @@ class TaskTable {
 
   Actions& actions_;
   ReadyQueue queue_;
+  Bound bound_;
   TermsPool terms_;
   std::map<ArrayId, ArrayState> arrays_;
   std::set<ArrayId> bounded_;
@@ -289,6 +352,11 @@ class TaskTable {
   std::map<std::string, std::uint64_t> coming_;  ///< by site: tasks whose files are
   std::vector<ArrayId> to_tell_;                 ///< in the order of their first end
   std::vector<ArrayId> to_give_up_;
+  Time now_{};
+  /// Of arrays that may not start before, or end behind; what has ended may be among the latter.
+  std::set<std::pair<Time, ArrayId>> begins_, deadlines_;
+  std::unordered_map<std::string, std::set<ArrayId>> singletons_;
+  std::set<ArrayId> start_awaited_;  ///< something waits for starts of theirs
   std::uint64_t next_array_{1};
 };
 

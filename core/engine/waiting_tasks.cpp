@@ -25,9 +25,52 @@ Outcome never_started(const std::string& cause, Time now) {
   return outcome;
 }
 
+std::string which_succeeded(const Dependency& on) {
+  return fmt::format(
+      "{}, which was to fail and succeeded",
+      on.index ? to_string(TaskId{on.array, *on.index}) : std::to_string(on.array.value));
+}
+
+/// What is known of tasks that others wait for.
+struct Before {
+  const IndexSet& all;
+  const IndexSet& ok;
+  const IndexSet& not_ok;
+  const IndexSet& started;
+  bool is_over{true};
+};
+
+enum class Standing : std::uint8_t { Open, Met, Never };
+
+/// Not of EachSuccess, which is looked at for each task by itself.
+Standing standing_of(const Dependency& on, const Before& before) {
+  const bool one = on.index.has_value();
+  const bool one_ok = one && before.ok.contains(*on.index);
+  const bool one_bad = one && before.not_ok.contains(*on.index);
+  const bool is_over = one ? one_ok || one_bad : before.is_over;
+  const bool any_bad = one ? one_bad : !before.not_ok.empty();
+  switch (on.kind) {
+    case Dependency::Kind::AnyEnd:
+      return is_over ? Standing::Met : Standing::Open;
+    case Dependency::Kind::NotSuccess:
+      if (!is_over) return Standing::Open;
+      return any_bad ? Standing::Met : Standing::Never;
+    case Dependency::Kind::Start: {
+      IndexSet missing = one ? IndexSet(IndexRange{*on.index, *on.index}) : before.all;
+      for (const IndexSet* there : {&before.ok, &before.not_ok, &before.started})
+        missing.remove(*there);
+      return missing.empty() ? Standing::Met : Standing::Open;
+    }
+    default:
+      if (any_bad) return Standing::Never;
+      return is_over ? Standing::Met : Standing::Open;
+  }
+}
+
 }  // namespace
 
 IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) const {
+  if (waits_for_its_time(array)) return {};
   IndexSet ready = indices;
   for (const auto& [id, open] : array.open()) {
     if (HPCBATCH_PLANTED(dependant_starts_early)) break;
@@ -39,43 +82,72 @@ IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) 
   return ready;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
+  Verdicts verdicts;
   for (const Dependency& dependency : array.after()) {
-    if (find(dependency.array)) {
-      array.make_waits().open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
-      std::vector<ArrayId>& waiting = dependants_[dependency.array];
-      if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
+    if (!find(dependency.array)) {
+      attach_to_ended(array, dependency, ended, verdicts);
       continue;
     }
-    const EndedArray* facts = ended.find(dependency.array);
-    HPCBATCH_CHECK(facts);
-    if (dependency.kind == Dependency::Kind::AnyEnd) continue;
-    IndexSet bad = facts->not_ok;
-    if (dependency.index) bad = bad.intersection(IndexRange{*dependency.index, *dependency.index});
-    IndexSet culprits = bad;
-    if (dependency.kind == Dependency::Kind::EachSuccess) {
-      array.make_waits().open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
-      bad = bad.intersection(array.tasks.all());
-      culprits = bad;
-    } else if (!bad.empty()) {
-      bad = array.tasks.all();
-    }
-    if (bad.empty()) continue;
-    const IndexSet doomed = take_unleased(array, bad);
-    const bool by_first = !facts->failed_first.intersection(culprits).empty();
-    end_unleased(array.id, doomed,
-                 never_started(by_first ? facts->first_cause
-                                        : to_string(TaskId{dependency.array,
-                                                           culprits.ranges().front().first}) +
-                                              ", which had ended without success",
-                               now));
+    array.make_waits().open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
+    std::vector<ArrayId>& waiting = dependants_[dependency.array];
+    if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
+    if (dependency.kind == Dependency::Kind::Start) start_awaited_.insert(dependency.array);
   }
+  const std::vector<Dependency> after = array.after();
+  act_on(array, std::move(verdicts), now);
   // Only when all are attached: one that is met already must not let the tasks go before the others
   // are.
-  for (const Dependency& dependency : array.after()) {
+  for (const Dependency& dependency : after) {
     if (find(dependency.array)) spread_to(array, dependency.array, std::nullopt, "", now);
   }
+}
+
+/// What is waited for has left memory.
+void TaskTable::attach_to_ended(ArrayState& array, const Dependency& on, const EndedFacts& ended,
+                                Verdicts& verdicts) {
+  const EndedArray* facts = ended.find(on.array);
+  HPCBATCH_CHECK(facts);
+  IndexSet culprits = facts->not_ok;
+  if (on.kind == Dependency::Kind::EachSuccess) {
+    array.make_waits().open.emplace(on.array, OpenDependency{on, facts->ok});
+    culprits = culprits.intersection(array.tasks.all());
+    verdicts.doomed.add(culprits);
+    if (culprits.empty()) return;
+  } else {
+    IndexSet all = facts->ok;
+    all.add(facts->not_ok);
+    const Before before{all, facts->ok, facts->not_ok, {}};
+    if (facts->is_pruned || standing_of(on, before) == Standing::Met) {
+      verdicts.any_met = true;
+      if (on.kind == Dependency::Kind::Start) verdicts.begun.push_back({on, now_});
+      return;
+    }
+    verdicts.doomed.add(array.tasks.all());
+  }
+  if (!verdicts.never.empty()) return;
+  if (on.kind == Dependency::Kind::NotSuccess) {
+    verdicts.never = which_succeeded(on);
+    return;
+  }
+  if (on.index) culprits = culprits.intersection(IndexRange{*on.index, *on.index});
+  const bool by_first = !facts->failed_first.intersection(culprits).empty();
+  verdicts.never = by_first ? facts->first_cause
+                            : to_string(TaskId{on.array, culprits.ranges().front().first}) +
+                                  ", which had ended without success";
+}
+
+/// Where one is enough the others do not matter, and none is the end before all are.
+void TaskTable::act_on(ArrayState& array, Verdicts verdicts, Time now) {
+  if (array.terms->course->any_of_after) {
+    auto& open = array.make_waits().open;
+    if (verdicts.any_met) open.clear();
+    if (verdicts.any_met || !open.empty()) verdicts.doomed = {};
+  }
+  if (!verdicts.begun.empty()) note_begun(array, verdicts.begun);
+  if (verdicts.doomed.empty()) return;
+  const IndexSet hit = take_unleased(array, verdicts.doomed);
+  end_unleased(array.id, hit, never_started(verdicts.never, now));
 }
 
 void TaskTable::forget_histories(ArrayId id, const IndexSet& indices) {
@@ -139,48 +211,44 @@ void TaskTable::spread_ends() {
 
 /// Looks at what the state of `ended` means for one array that waits for it.  `news` are the
 /// indices that ended since that was done last: looking at them alone keeps a million pairs cheap.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
                           const std::string& cause, Time now) {
   const ArrayState& before = get(ended);
-  const bool over = before.tasks.is_over();
-  IndexSet doomed;
-  const auto is_met = [&](const OpenDependency& open) {
-    const bool one = open.on.index.has_value();
-    const bool one_ok = one && before.tasks.ok().contains(*open.on.index);
-    const bool one_bad = one && before.tasks.not_ok().contains(*open.on.index);
-    switch (open.on.kind) {
-      case Dependency::Kind::AnyEnd:
-        return one ? one_ok || one_bad : over;
-      case Dependency::Kind::Success:
-        if (one ? one_bad : !before.tasks.not_ok().empty()) doomed = dependant.tasks.all();
-        return one ? one_ok : over && before.tasks.not_ok().empty();
-      case Dependency::Kind::EachSuccess:
-        doomed.add((news ? before.tasks.not_ok().intersection(*news) : before.tasks.not_ok())
-                       .intersection(dependant.tasks.all()));
-        return false;
-    }
-    return false;
-  };
-  bool any_met = false;
+  static const IndexSet kNone;
+  const Before facts{before.tasks.all(), before.tasks.ok(), before.tasks.not_ok(),
+                     before.rare ? before.rare->started : kNone, before.tasks.is_over()};
+  Verdicts verdicts;
+  const auto first = causes_.find(ended);
+  // Of one that was retried in part the first cause may be one that is mended.
+  verdicts.never = !cause.empty() ? cause
+                   : first != causes_.end()
+                       ? first->second
+                       : std::to_string(ended.value) + ", some of which did not succeed";
+  const bool one_will_do = dependant.terms->course->any_of_after;
   auto& all_open = dependant.make_waits().open;
   const auto [first_open, end_open] = all_open.equal_range(ended);
   for (auto at = first_open; at != end_open;) {
-    const bool met = is_met(at->second);
-    any_met = any_met || met;
-    at = met ? all_open.erase(at) : std::next(at);
+    const Dependency& on = at->second.on;
+    if (on.kind == Dependency::Kind::EachSuccess) {
+      verdicts.doomed.add((news ? facts.not_ok.intersection(*news) : facts.not_ok)
+                              .intersection(dependant.tasks.all()));
+      ++at;
+      continue;
+    }
+    const Standing standing = standing_of(on, facts);
+    if (standing == Standing::Met) verdicts.any_met = true;
+    if (standing == Standing::Met && on.kind == Dependency::Kind::Start)
+      verdicts.begun.push_back({on, before.rare ? before.rare->last_start : now});
+    if (standing == Standing::Never) {
+      verdicts.doomed = dependant.tasks.all();
+      if (on.kind == Dependency::Kind::NotSuccess) verdicts.never = which_succeeded(on);
+    }
+    const bool is_settled =
+        standing == Standing::Met || (standing == Standing::Never && one_will_do);
+    at = is_settled ? all_open.erase(at) : std::next(at);
   }
-  if (!doomed.empty()) {
-    const auto first = causes_.find(ended);
-    // Of one that was retried in part the first cause may be one that is mended.
-    const std::string why = !cause.empty() ? cause
-                            : first != causes_.end()
-                                ? first->second
-                                : std::to_string(ended.value) + ", some of which did not succeed";
-    const IndexSet hit = take_unleased(dependant, doomed);
-    end_unleased(dependant.id, hit, never_started(why, now));
-  }
-  const bool all = !news || any_met;
+  const bool all = !news || verdicts.any_met;
+  act_on(dependant, std::move(verdicts), now);
   const IndexSet ready = unblocked(
       dependant, all ? dependant.tasks.blocked() : dependant.tasks.blocked().intersection(*news));
   take_out(dependant, TaskPartition::Blocked, ready);
@@ -202,6 +270,11 @@ void TaskTable::forget_if_over(ArrayId id) {
   causes_.erase(id);
   with_files_.erase(id);
   bounded_.erase(id);
+  start_awaited_.erase(id);
+  if (array.terms->course->begin) begins_.erase({*array.terms->course->begin, id});
+  if (const auto named = singletons_.find(array.terms->course->singleton);
+      named != singletons_.end() && named->second.erase(id) != 0 && named->second.empty())
+    singletons_.erase(named);
   terms_.release(std::move(array.terms));
   totals_.all -= array.tasks.all().size();
   for (const auto place : {TaskPartition::Ok, TaskPartition::NotOk})
@@ -293,6 +366,44 @@ void Engine::hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, T
 void Engine::hold_what_came_back() {
   for (const auto& [array, indices] : std::exchange(came_back_held_, {}))
     tasks_.hold({array, indices}, true);
+}
+
+// Tasks that wait for starts of others, or that have to end by a moment.
+
+void Engine::note_started(const Lease& lease) {
+  const TaskId task = lease.attempt.task;
+  if (lease.started && tasks_.is_start_awaited(task.array))
+    tasks_.note_started(task.array, IndexRange{task.index, task.index}, *lease.started);
+}
+
+/// What has started by now, before those who wait for it are there.
+void Engine::note_starts_for(const std::vector<Dependency>& after) {
+  for (const Dependency& on : after) {
+    const ArrayState* before = tasks_.find(on.array);
+    if (on.kind != Dependency::Kind::Start || on.sibling != 0 || !before) continue;
+    IndexSet started;
+    Time last{};
+    for (const IndexRange& range : before->tasks.leased().ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i) {
+        const auto index = static_cast<std::uint32_t>(i);
+        const Lease* lease = pilots_.lease({on.array, index});
+        if (!lease->started) continue;
+        started.add(IndexRange{index, index});
+        last = std::max(last, *lease->started);
+      }
+    }
+    if (!started.empty()) tasks_.note_started(on.array, started, last);
+  }
+}
+
+void Engine::end_late_tasks() {
+  for (const TaskId task : tasks_.on_time()) {
+    Lease& lease = *pilots_.lease(task);
+    const PilotState* pilot = pilots_.find(lease.pilot);
+    if (lease.told != Failure::Ok || lease.cancelled || !pilot || !pilot->connected) continue;
+    lease.told = Failure::DeadlineMissed;
+    actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::DeadlineMissed, false});
+  }
 }
 
 // Tasks whose choices (account, QOS, constraint, reservation) every batch system that they may go to

@@ -38,10 +38,12 @@ enum class Failure : std::uint8_t {
   NeverFits,
   Cancelled,
   EngineError,
-  WorkspaceLost,  ///< it had ended, and what it left could not be written to the workspace
-  OomGpu,         ///< it took more than its part of a GPU's memory
+  WorkspaceLost,   ///< it had ended, and what it left could not be written to the workspace
+  OomGpu,          ///< it took more than its part of a GPU's memory
+  DeadlineMissed,  ///< it could not end, or has not, before the moment that its user named
+  Requeued,        ///< it is to go on in another attempt, as it or its user said
 };
-inline constexpr int kFailures = static_cast<int>(Failure::OomGpu) + 1;
+inline constexpr int kFailures = static_cast<int>(Failure::Requeued) + 1;
 
 /// In the same order.
 inline constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
@@ -71,7 +73,9 @@ inline constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
                                                                        "cancelled",
                                                                        "engine_error",
                                                                        "workspace_lost",
-                                                                       "oom_gpu"};
+                                                                       "oom_gpu",
+                                                                       "deadline",
+                                                                       "requeued"};
 static_assert(!kFailureWords.back().empty(), "a failure has no word");
 
 /// `ok`, `tool_failed`, `oom_task`, ...

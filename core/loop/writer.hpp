@@ -187,10 +187,10 @@ template <class T, class... Others>
 concept OneOf = (std::is_same_v<T, Others> || ...);
 
 /// What is saved, and what nobody takes for a promise.
-template <OneOf<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
-                SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-                SaveAllocation, SaveKeep, SaveReader, AnswerRefused, WelcomePilot, StayPilot,
-                FencePilot, CancelAllocation, PollSite, LookAtQueue, ReadOutbox>
+template <OneOf<SaveArrays, SaveHold, SaveTerms, SaveLeases, DropLeases, SaveCancelled,
+                SavePermitted, SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded,
+                SaveRevived, SaveAllocation, SaveKeep, SaveReader, AnswerRefused, WelcomePilot,
+                StayPilot, FencePilot, CancelAllocation, PollSite, LookAtQueue, ReadOutbox>
               NoPromise>
 WaitsFor order_of(const NoPromise&) {
   return WaitsFor::Nothing;

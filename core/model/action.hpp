@@ -33,6 +33,12 @@ struct SaveHold {
   ArrayId array;
   IndexSet held;
 };
+/// What an array waits for, and its other terms, are these from now on.
+struct SaveTerms {
+  ArrayId array;
+  NewArray terms;                     ///< without its indices
+  std::optional<std::string> name{};  ///< a new one
+};
 struct SaveLeases {
   PilotId pilot;
   std::vector<AttemptId> attempts;
@@ -212,10 +218,10 @@ struct ForgetAllocation {
 struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may end
 
 using Action =
-    std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
-                 SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-                 SaveAllocation, SaveKeep, SaveReader, AnswerSubmit, AnswerRefused, AnswerCount,
-                 TellEnded, SendLeases, RecallLeases, KillAttempt, AcknowledgeResults,
+    std::variant<SaveArrays, SaveHold, SaveTerms, SaveLeases, DropLeases, SaveCancelled,
+                 SavePermitted, SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded,
+                 SaveRevived, SaveAllocation, SaveKeep, SaveReader, AnswerSubmit, AnswerRefused,
+                 AnswerCount, TellEnded, SendLeases, RecallLeases, KillAttempt, AcknowledgeResults,
                  PermitPublish, WelcomePilot, EndPilot, StayPilot, FencePilot, StageIn,
                  OpenAllocation, CancelAllocation, PollSite, LookAtQueue, ReadOutbox,
                  ForgetAllocation, EngineIdle>;

@@ -27,6 +27,8 @@ struct EndedArray {
   IndexSet not_ok;
   IndexSet failed_first{};    ///< the tasks of the first failure, and
   std::string first_cause{};  ///< what it was, as their dependants are told
+  /// The store has forgotten it: what still waits had found in it what it waits for.
+  bool is_pruned{false};
 };
 
 /// All of it is accepted or nothing is.  `content` is a hash of the request: the same key again
@@ -53,6 +55,36 @@ struct HoldAsked {
   RequestId request;
   std::vector<Selection> tasks;
   bool hold{true};  ///< false: release
+};
+
+/// What runs is ended, and runs again at no charge.
+struct RequeueAsked {
+  RequestId request;
+  std::vector<Selection> tasks;
+};
+/// What an array is told anew; what is not said stays.
+struct TermsChange {
+  NeedsChange needs;
+  std::optional<std::string> site;  ///< empty: any
+  std::optional<std::vector<std::string>> tags;
+  std::optional<std::int32_t> priority;
+  std::optional<std::uint32_t> retries;
+  std::optional<std::uint32_t> max_running;
+  std::optional<std::vector<Dependency>> after;  ///< in place of all that it waits for
+  std::optional<Time> begin, deadline;
+  std::optional<bool> requeue;
+  std::optional<std::string> name;
+  bool any() const {
+    return needs.any() || site || tags || priority || retries || max_running || after || begin ||
+           deadline || requeue || name;
+  }
+};
+/// All of them are changed or nothing is: what waits and what is held has the new terms.
+struct UpdateAsked {
+  RequestId request;
+  std::vector<ArrayId> arrays;
+  TermsChange change;
+  std::vector<EndedArray> ended;  ///< as of TasksSubmitted
 };
 
 /// Ended tasks of one array that are to run again, read back from the store.
@@ -273,11 +305,11 @@ struct StagedIn {
 struct TimePassed {};
 
 using Event =
-    std::variant<TasksSubmitted, ReaderHeard, CancelAsked, HoldAsked, RetryAsked, KeepAsked,
-                 ResumeAsked, StopAsked, PilotRegistered, PilotDisconnected, PilotOverstepped,
-                 AttemptsStarted, AttemptsEnded, StageOutPending, AttemptsReturned, InputGiven,
-                 ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, QueueForeseen, OutboxRead, StagedIn, OutputsDelayed,
-                 WorkspaceSeen, GpusSeen, TimePassed>;
+    std::variant<TasksSubmitted, ReaderHeard, CancelAsked, HoldAsked, RequeueAsked, UpdateAsked,
+                 RetryAsked, KeepAsked, ResumeAsked, StopAsked, PilotRegistered, PilotDisconnected,
+                 PilotOverstepped, AttemptsStarted, AttemptsEnded, StageOutPending,
+                 AttemptsReturned, InputGiven, ServicesWarm, LinkMeasured, PilotLeaving,
+                 AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, QueueForeseen,
+                 OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -13,6 +13,7 @@ bool is_not_the_tasks_fault(Failure failure) {
     case Failure::PilotPreempted:
     case Failure::PilotKilled:
     case Failure::WorkspaceLost:
+    case Failure::Requeued:
       return true;
     default:
       return false;

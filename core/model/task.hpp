@@ -6,6 +6,7 @@
 #include "model/ids.hpp"
 #include "model/index_set.hpp"
 #include "model/needs.hpp"
+#include "model/rare.hpp"
 #include "model/resources.hpp"
 
 #include <chrono>
@@ -30,14 +31,41 @@ bool is_a_failure_of_its_own(Failure failure);
 
 /// Waits for other tasks.  Without an index for the whole array.
 struct Dependency {
-  enum class Kind : std::uint8_t { Success, AnyEnd, EachSuccess };
+  /// The store keeps the numbers.
+  enum class Kind : std::uint8_t {
+    Success,
+    AnyEnd,
+    EachSuccess,
+    Start,      ///< each has started, or ended without
+    NotSuccess  ///< all have ended, one of them not well
+  };
   ArrayId array;
   std::optional<std::uint32_t> index;
   Kind kind{Kind::Success};
   /// Until the engine has taken the submission, in place of `array`: the array of this number of
   /// the same submission, from 1.
   std::uint32_t sibling{0};
+  Duration delay{};  ///< of Start: so long after the last of these starts
+  /// Until the engine has it: `index` is as its user counts, from 0 where the array begins there.
+  bool is_users_index{false};
   friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+/// When an array may start, and what runs it again: few say any of it.
+struct Course {
+  std::optional<Time> begin;     ///< not before
+  std::optional<Time> deadline;  ///< what cannot end before it ends as Deadline
+  bool any_of_after{false};      ///< one of what it waits for is enough
+  /// Its tasks run one at a time, and after all that was submitted before under that name; empty: no
+  /// matter.
+  std::string singleton;
+  /// What has started, or may have, is not run again but for a retry of its user's.
+  bool no_requeue{false};
+  std::uint8_t requeue_exit{0};  ///< a task that exits so goes on in another attempt; 0: none does
+  /// What a retry has of memory after it ran out of that, and of time after its limit, in hundredths
+  /// of what was had before; 0: the same.
+  std::uint32_t retry_memory{0}, retry_time{0};
+  friend auto operator<=>(const Course&, const Course&) = default;
 };
 
 /// One submission as the engine takes it: an array, or one task ({0} as its indices).
@@ -55,6 +83,7 @@ struct NewArray {
   /// Each of its tasks has a number as a batch job has (batch_number.hpp); alone in its submission.
   bool numbered{false};
   std::vector<Dependency> after;
+  Rare<Course> course{};
   std::optional<TaskId> within{};  ///< the task whose command submitted it
 };
 

@@ -3,12 +3,14 @@
 #include "links/recipe.hpp"
 #include "loop/crash_point.hpp"
 #include "model/quantities.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace hpcbatch {
 
@@ -54,7 +56,64 @@ void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
   const RequestId request = new_request();
   submit_answers_[request.value] = std::move(answer);
   submissions_[request.value] = std::move(submission);
-  feed_submission(request, {});
+  name_submission(request);
+}
+
+namespace {
+
+/// Arrays whose users count from 0 have indices that are one more.
+void count_from_one(std::vector<NewArray>& arrays, const std::set<ArrayId>& from_zero) {
+  for (NewArray& array : arrays) {
+    for (Dependency& on : array.after) {
+      if (std::exchange(on.is_users_index, false) && from_zero.contains(on.array)) ++*on.index;
+    }
+  }
+}
+
+/// What was submitted before under that name and is no singleton itself.
+void wait_for_named(std::vector<NewArray>& arrays,
+                    const std::map<std::string, std::vector<ArrayId>>& named) {
+  for (NewArray& array : arrays) {
+    const auto before = named.find(array.course->singleton);
+    if (before == named.end()) continue;
+    for (const ArrayId id : before->second)
+      array.after.push_back({.array = id, .index = {}, .kind = Dependency::Kind::AnyEnd});
+  }
+}
+
+}  // namespace
+
+/// What only the store knows of what is waited for is looked up first.
+void ClientRequests::name_submission(RequestId request) {
+  std::set<ArrayId> counted;
+  std::set<std::string> names;
+  for (const NewArray& array : submissions_.at(request.value).arrays) {
+    if (!array.course->singleton.empty()) names.insert(array.course->singleton);
+    for (const Dependency& on : array.after)
+      if (on.is_users_index) counted.insert(on.array);
+  }
+  if (counted.empty() && names.empty()) return feed_submission(request, {});
+  struct Found {
+    std::set<ArrayId> from_zero;
+    std::map<std::string, std::vector<ArrayId>> named;
+  };
+  dependencies_.writer.read(
+      [counted, names](store::Store& store) {
+        Found found;
+        for (const ArrayId id : counted) {
+          const auto row = store.history().array(id);
+          if (row && start_from_bytes(row->recipe).from_zero()) found.from_zero.insert(id);
+        }
+        for (const std::string& name : names)
+          found.named[name] = store.history().open_ones_called(name);
+        return found;
+      },
+      [this, request](const Found& found) {
+        std::vector<NewArray>& arrays = submissions_.at(request.value).arrays;
+        count_from_one(arrays, found.from_zero);
+        wait_for_named(arrays, found.named);
+        feed_submission(request, {});
+      });
 }
 
 void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> ended) {
@@ -105,6 +164,49 @@ void ClientRequests::cancel(std::vector<Selection> tasks, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
   dependencies_.feed(CancelAsked{request, std::move(tasks)});
+}
+
+void ClientRequests::requeue(std::vector<Selection> tasks, CountAnswer answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  dependencies_.feed(RequeueAsked{request, std::move(tasks)});
+}
+
+void ClientRequests::update(Update asked, CountAnswer answer) {
+  const std::vector<Dependency> after = asked.change.after.value_or(std::vector<Dependency>{});
+  struct Found {
+    std::vector<EndedArray> ended;
+    std::map<ArrayId, TaskId> tasks;
+    std::set<ArrayId> from_zero;
+  };
+  dependencies_.writer.read(
+      [after](store::Store& store) {
+        Found found;
+        for (const Dependency& on : after) {
+          if (auto ended = store.history().ended(on.array))
+            found.ended.push_back(std::move(*ended));
+          if (const auto task = store.history().task_of_id(on.array))
+            found.tasks.emplace(on.array, *task);
+          const auto row = store.history().array(on.array);
+          if (row && start_from_bytes(row->recipe).from_zero()) found.from_zero.insert(on.array);
+        }
+        return found;
+      },
+      [this, asked = std::move(asked), answer = std::move(answer)](Found found) mutable {
+        if (dependencies_.is_stopped())
+          return answer(Error{Error::Kind::Rejected, "the engine is being stopped"});
+        if (asked.change.after) {
+          std::vector<NewArray> one(1);
+          one.front().after = std::move(*asked.change.after);
+          count_from_one(one, found.from_zero);
+          name_tasks(one, found.tasks);
+          asked.change.after = std::move(one.front().after);
+        }
+        const RequestId request = new_request();
+        count_answers_[request.value] = std::move(answer);
+        dependencies_.feed(UpdateAsked{request, std::move(asked.arrays), std::move(asked.change),
+                                       std::move(found.ended)});
+      });
 }
 
 void ClientRequests::reader_heard(const std::string& reader, bool is_there) {
@@ -173,7 +275,10 @@ std::set<ArrayId> arrays_of(const Retry& asked) {
 bool cannot_start(const RevivedArray& revived, const Dependency& on, const EndedArray& ended) {
   switch (on.kind) {
     case Dependency::Kind::AnyEnd:
+    case Dependency::Kind::Start:
       return false;
+    case Dependency::Kind::NotSuccess:
+      return on.index ? ended.ok.contains(*on.index) : ended.not_ok.empty();
     case Dependency::Kind::EachSuccess: {
       IndexSet startable = revived.array.indices;
       startable.remove(ended.not_ok);
@@ -195,6 +300,8 @@ std::optional<std::string> none_could_start(const std::set<ArrayId>& asked,
   std::optional<std::string> refusal;
   for (const RevivedArray& revived : found.arrays) {
     if (!asked.contains(revived.id)) continue;
+    // Another of these may be enough.
+    if (revived.array.course->any_of_after) return std::nullopt;
     const auto missing = std::find_if(
         revived.array.after.begin(), revived.array.after.end(), [&](const Dependency& on) {
           const auto at = ended.find(on.array);

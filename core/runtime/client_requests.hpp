@@ -59,6 +59,12 @@ struct Retry {
   NeedsChange change;  ///< of the arrays' needs
 };
 
+/// Submissions that are told other terms, all or none.
+struct Update {
+  std::vector<ArrayId> arrays;
+  TermsChange change;
+};
+
 /// On the loop's thread, on which answers come too.
 class ClientRequests {
  public:
@@ -77,6 +83,9 @@ class ClientRequests {
 
   void submit(Submission submission, SubmitAnswer answer);
   void cancel(std::vector<Selection> tasks, CountAnswer answer);
+  /// What runs ends, and runs again.
+  void requeue(std::vector<Selection> tasks, CountAnswer answer);
+  void update(Update asked, CountAnswer answer);
   /// Who waits for what it has submitted is there once more than before, or once less.
   void reader_heard(const std::string& reader, bool is_there);
   /// Its `request` is set here.
@@ -94,6 +103,7 @@ class ClientRequests {
 
  private:
   RequestId new_request() { return RequestId{next_++}; }
+  void name_submission(RequestId request);
   void feed_submission(RequestId request, std::vector<EndedArray> ended);
   std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
 

@@ -131,29 +131,90 @@ Needs decode_needs(const std::string& text) {
   return needs;
 }
 
-std::string encode(const std::vector<Dependency>& dependencies) {
+// A dependency is a line of three fields that begins with a digit; what else there is has a letter
+// before it, as in needs.
+std::string encode(const std::vector<Dependency>& dependencies, const Course& course) {
   std::string text;
   for (const Dependency& dependency : dependencies) {
-    text += fmt::format("{} {} {}{}", static_cast<int>(dependency.kind), dependency.array.value,
-                        dependency.index ? std::to_string(*dependency.index) : "-", kEnd);
+    const std::string delay =
+        dependency.delay == Duration{} ? "" : fmt::format("+{}", dependency.delay.count());
+    text += fmt::format("{} {} {}{}{}", static_cast<int>(dependency.kind), dependency.array.value,
+                        dependency.index ? std::to_string(*dependency.index) : "-", delay, kEnd);
   }
+  if (course.begin) text += fmt::format("b{}{}", to_microseconds(*course.begin), kEnd);
+  if (course.deadline) text += fmt::format("d{}{}", to_microseconds(*course.deadline), kEnd);
+  if (course.any_of_after) text += fmt::format("e{}", kEnd);
+  if (!course.singleton.empty()) text += fmt::format("s{}{}", course.singleton, kEnd);
+  if (course.no_requeue) text += fmt::format("q{}", kEnd);
+  if (course.requeue_exit != 0) text += fmt::format("x{}{}", course.requeue_exit, kEnd);
+  if (course.retry_memory != 0) text += fmt::format("m{}{}", course.retry_memory, kEnd);
+  if (course.retry_time != 0) text += fmt::format("t{}{}", course.retry_time, kEnd);
   return text;
 }
 
-std::vector<Dependency> decode_dependencies(const std::string& text) {
-  std::vector<Dependency> dependencies;
-  if (text.empty()) return dependencies;
-  std::istringstream lines(text);
+namespace {
+
+Dependency read_dependency(const std::string& line) {
+  std::istringstream fields(line);
   int kind = 0;
   std::uint64_t array = 0;
   std::string index;
-  while (lines >> kind >> array >> index) {
-    Dependency dependency{
-        .array = ArrayId{array}, .index = {}, .kind = static_cast<Dependency::Kind>(kind)};
-    if (index != "-") dependency.index = static_cast<std::uint32_t>(std::stoul(index));
-    dependencies.push_back(dependency);
+  if (!(fields >> kind >> array >> index))
+    throw std::runtime_error("the store holds a damaged dependency");
+  Dependency dependency{
+      .array = ArrayId{array}, .index = {}, .kind = static_cast<Dependency::Kind>(kind)};
+  if (const std::size_t plus = index.find('+'); plus != std::string::npos) {
+    dependency.delay = Duration{std::stoll(index.substr(plus + 1))};
+    index.erase(plus);
   }
-  return dependencies;
+  if (index != "-") dependency.index = static_cast<std::uint32_t>(std::stoul(index));
+  return dependency;
+}
+
+void read_course(char key, const std::string& rest, Course& course) {
+  switch (key) {
+    case 'b':
+      course.begin = from_microseconds(std::stoll(rest));
+      break;
+    case 'd':
+      course.deadline = from_microseconds(std::stoll(rest));
+      break;
+    case 'e':
+      course.any_of_after = true;
+      break;
+    case 's':
+      course.singleton = rest;
+      break;
+    case 'q':
+      course.no_requeue = true;
+      break;
+    case 'x':
+      course.requeue_exit = static_cast<std::uint8_t>(std::stoul(rest));
+      break;
+    case 'm':
+      course.retry_memory = static_cast<std::uint32_t>(std::stoul(rest));
+      break;
+    case 't':
+      course.retry_time = static_cast<std::uint32_t>(std::stoul(rest));
+      break;
+    default:
+      throw std::runtime_error("the store holds a course of a newer version");
+  }
+}
+
+}  // namespace
+
+After decode_after(const std::string& text) {
+  After after;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line, kEnd);) {
+    if (line.empty()) throw std::runtime_error("the store holds a damaged dependency");
+    if (line[0] >= '0' && line[0] <= '9')
+      after.dependencies.push_back(read_dependency(line));
+    else
+      read_course(line[0], line.substr(1), after.course.edit());
+  }
+  return after;
 }
 
 std::string encode(const IndexSet& set) {

@@ -14,8 +14,17 @@ namespace hpcbatch::store {
 
 std::string encode(const Needs& needs);
 Needs decode_needs(const std::string& text);
-std::string encode(const std::vector<Dependency>& dependencies);
-std::vector<Dependency> decode_dependencies(const std::string& text);
+/// What an array waits for, and its course, as they stand together in one column.
+struct After {
+  std::vector<Dependency> dependencies;
+  Rare<Course> course;
+  friend bool operator==(const After&, const After&) = default;
+};
+std::string encode(const std::vector<Dependency>& dependencies, const Course& course);
+inline std::string encode(const After& after) {
+  return encode(after.dependencies, after.course.get());
+}
+After decode_after(const std::string& text);
 /// What of an allocation its row has no column for.
 std::string encode_terms(const Allocation& allocation);
 void decode_terms(std::string_view bytes, Allocation& allocation);

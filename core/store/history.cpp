@@ -27,6 +27,7 @@ std::string History::environment(std::uint64_t id) {
 }
 
 ArrayRow read_array(sqlite::Statement& row) {
+  After after = decode_after(row.text(9));
   return {.id = ArrayId{static_cast<std::uint64_t>(row.number(0))},
           .client = row.text(1),
           .name = row.text(2),
@@ -38,10 +39,19 @@ ArrayRow read_array(sqlite::Statement& row) {
           .max_running = static_cast<std::uint32_t>(row.number(8)),
           .give_up_at = static_cast<std::uint32_t>(row.number(13)),
           .gives_up_running = row.number(14) != 0,
-          .after = decode_dependencies(row.text(9)),
+          .after = std::move(after.dependencies),
+          .course = std::move(after.course),
           .submitted = from_microseconds(row.number(10)),
           .ended = row.number(11) != 0,
           .recipe = row.text(12)};
+}
+
+std::vector<ArrayId> History::open_ones_called(const std::string& name) {
+  sqlite::Statement rows = db_.query("SELECT id FROM arrays WHERE ended=0 AND name=? ORDER BY id");
+  rows.bind(name);
+  std::vector<ArrayId> found;
+  while (rows.step()) found.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
+  return found;
 }
 
 std::optional<ArrayRow> History::array(ArrayId id) {

@@ -58,6 +58,7 @@ struct ArrayRow {
   std::uint32_t give_up_at{0};
   bool gives_up_running{false};
   std::vector<Dependency> after;
+  Rare<Course> course;
   Time submitted{};
   bool ended{false};
   std::string recipe;
@@ -165,6 +166,8 @@ class History {
   std::string item(TaskId task);
   std::string environment(std::uint64_t id);
 
+  /// Of which something has not ended, by the name as it was submitted.
+  std::vector<ArrayId> open_ones_called(const std::string& name);
   std::optional<ArrayRow> array(ArrayId id);
   /// Looks at so many of them at most that nobody waits long behind it: one costs microseconds.
   static constexpr int kArraysLookedAt = 5'000;

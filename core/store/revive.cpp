@@ -21,6 +21,26 @@ std::string details_of(const std::string& all, std::int64_t begins, std::int64_t
 
 }  // namespace
 
+void Store::change_needs(ArrayId array, const Needs& needs) {
+  {
+    sqlite::Statement now = db_.query("SELECT needs FROM arrays WHERE id=?");
+    if (!now.bind(array.value).step() || now.text(0) == encode(needs)) return;
+  }
+  // What has ended or is leased had the old ones; what had before an earlier change, those that
+  // were known then.
+  // A retry withdraws results, and the marks must not go down with them.
+  db_.query(
+         "INSERT INTO needs_before SELECT id,newest,lent,needs FROM arrays,"
+         "(SELECT max(coalesce((SELECT max(sequence) FROM results WHERE array=?1),0),"
+         "coalesce((SELECT max(until) FROM needs_before WHERE array=?1),0)) AS newest),"
+         "(SELECT max(coalesce((SELECT max(epoch+last-first) FROM leases WHERE array=?1),0),"
+         "coalesce((SELECT max(leased) FROM needs_before WHERE array=?1),0)) AS lent) "
+         "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM needs_before b WHERE b.array=?1 AND "
+         "b.until>=newest AND b.leased>=lent)")
+      .run(array.value);
+  db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(needs), array.value);
+}
+
 void Store::save(const SaveRevived& save) {
   // The results are withdrawn; what is left of a row comes anew, and must not count again.
   records_.learn_all();
@@ -29,21 +49,7 @@ void Store::save(const SaveRevived& save) {
       .run(save.array.value);
   // It runs again for the user who asked, whoever waited for it before.
   forget_reader(save.array);
-  if (save.needs) {
-    // What has ended or is leased had the old ones; what had before an earlier change, those that
-    // were known then.
-    // A retry withdraws results, and the marks must not go down with them.
-    db_.query(
-           "INSERT INTO needs_before SELECT id,newest,lent,needs FROM arrays,"
-           "(SELECT max(coalesce((SELECT max(sequence) FROM results WHERE array=?1),0),"
-           "coalesce((SELECT max(until) FROM needs_before WHERE array=?1),0)) AS newest),"
-           "(SELECT max(coalesce((SELECT max(epoch+last-first) FROM leases WHERE array=?1),0),"
-           "coalesce((SELECT max(leased) FROM needs_before WHERE array=?1),0)) AS lent) "
-           "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM needs_before b WHERE b.array=?1 AND "
-           "b.until>=newest AND b.leased>=lent)")
-        .run(save.array.value);
-    db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(*save.needs), save.array.value);
-  }
+  if (save.needs) change_needs(save.array, *save.needs);
   for (const IndexRange& range : save.indices.ranges()) {
     leases_.withdraw(save.array, range);
     db_.query("DELETE FROM metrics WHERE array=? AND item BETWEEN ? AND ?")
@@ -114,7 +120,7 @@ bool admits(const AgainOnly& only, const WayToEnd& end) {
 }  // namespace
 
 EndedArray History::ended_or_pruned(ArrayId id, const IndexSet& waiting) {
-  return ended(id).value_or(EndedArray{id, waiting, {}});
+  return ended(id).value_or(EndedArray{.id = id, .ok = waiting, .not_ok = {}, .is_pruned = true});
 }
 
 RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted,
@@ -155,7 +161,8 @@ RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted
                    .gives_up_running = row.gives_up_running,
                    .held = false,
                    .streams_input = false,
-                   .after = row.after};
+                   .after = row.after,
+                   .course = row.course};
   return revived;
 }
 

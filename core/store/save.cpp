@@ -52,23 +52,37 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
       .run(id.value, save.client, save.key, save.content, recipe.words->name, recipe.words->tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,
            array.max_running, array.streams_input,
-           array.held ? encode(array.indices) : std::string{}, encode(array.after),
-           to_microseconds(save.submitted), recipe.bytes, environment, array.give_up_at,
-           array.gives_up_running);
+           array.held ? encode(array.indices) : std::string{},
+           encode(array.after, array.course.get()), to_microseconds(save.submitted), recipe.bytes,
+           environment, array.give_up_at, array.gives_up_running);
   if (array.within) {
     db_.query("INSERT INTO submitted_within VALUES(?,?,?)")
         .run(id.value, array.within->array.value, array.within->index);
   }
   if (ids > 1) db_.query("INSERT INTO numbered VALUES(?,?)").run(id.value, ids);
   if (save.read_by) save_reader(id, *save.read_by);
-  for (const Dependency& dependency : array.after) {
-    db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
-        .run(dependency.array.value, id.value);
-  }
+  save_dependencies(id, array.after);
   std::uint32_t index = 0;
   for (const std::string& item : recipe.words->items) {
     db_.query("INSERT INTO items VALUES(?,?,?)").run(id.value, ++index, item);
   }
+}
+
+void Store::save_dependencies(ArrayId id, const std::vector<Dependency>& after) {
+  for (const Dependency& dependency : after) {
+    db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
+        .run(dependency.array.value, id.value);
+  }
+}
+
+void Store::save(const SaveTerms& save) {
+  const NewArray& terms = save.terms;
+  change_needs(save.array, terms.needs);
+  db_.query("UPDATE arrays SET priority=?,retries=?,max_running=?,after=? WHERE id=?")
+      .run(terms.priority, terms.retries, terms.max_running,
+           encode(terms.after, terms.course.get()), save.array.value);
+  save_dependencies(save.array, terms.after);
+  if (save.name) db_.query("UPDATE arrays SET name=? WHERE id=?").run(*save.name, save.array.value);
 }
 
 void Store::save(const SaveHold& save) {

@@ -78,7 +78,11 @@ class LiveArrayRows {
     array.gives_up_running = give_up.running;
     const auto within = within_.find(live_.id.value);
     array.within = within == within_.end() ? std::nullopt : std::optional(within->second);
-    if (differs(9, after_)) array.after = decode_dependencies(*after_);
+    if (differs(9, after_)) {
+      After after = decode_after(*after_);
+      array.after = std::move(after.dependencies);
+      array.course = std::move(after.course);
+    }
     // A single task that is alive has not ended.
     if (array.indices.size() > 1) read_ends();
     return &live_;
@@ -128,7 +132,7 @@ std::map<ArrayId, IndexSet> read_waited_for(sqlite::Connection& db) {
       db.query("SELECT indices,after FROM arrays WHERE ended=0 AND after<>x''");
   while (waiting.step()) {
     const IndexSet indices = decode_indices(waiting.text(0));
-    for (const Dependency& dependency : decode_dependencies(waiting.text(1)))
+    for (const Dependency& dependency : decode_after(waiting.text(1)).dependencies)
       waited_for[dependency.array].add(indices);
   }
   return waited_for;

@@ -42,9 +42,9 @@ struct Recipe {
 
 /// One thing to save; `recipes` belong to SaveArrays, one to each.
 struct Write {
-  std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
-               SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-               SaveAllocation, SaveKeep, SaveReader>
+  std::variant<SaveArrays, SaveHold, SaveTerms, SaveLeases, DropLeases, SaveCancelled,
+               SavePermitted, SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded,
+               SaveRevived, SaveAllocation, SaveKeep, SaveReader>
       what;
   std::vector<Recipe> recipes{};
 };
@@ -129,6 +129,10 @@ class Store {
   std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
   void count_arrays_of_environment();
   void save(const SaveHold& save);
+  void save(const SaveTerms& save);
+  void save_dependencies(ArrayId id, const std::vector<Dependency>& after);
+  /// What has ended or is leased is shown with those it had.
+  void change_needs(ArrayId array, const Needs& needs);
   void save(const SaveKeep& save);
   void save(const SaveReader& save);
   void save_reader(ArrayId array, const ReadBy& by);

@@ -48,13 +48,13 @@ void EngineHost::perform(const Action& action) {
         world_.users.saved(a);
         save(a);
       },
-      [&](const SaveHold& a) { save(a); }, [&](const SaveLeases& a) { save(a); },
-      [&](const DropLeases& a) { save(a); }, [&](const SaveCancelled& a) { save(a); },
-      [&](const SavePermitted& a) { save(a); }, [&](const SaveFailedAttempt& a) { save(a); },
-      [&](const SaveResult& a) { save(a); }, [&](const SaveResults& a) { save(a); },
-      [&](const SaveArrayEnded& a) { save(a); }, [&](const SaveRevived& a) { save(a); },
-      [&](const SaveAllocation& a) { save(a); }, [&](const SaveKeep& a) { save(a); },
-      [&](const SaveReader& a) { save(a); },
+      [&](const SaveHold& a) { save(a); }, [&](const SaveTerms& a) { save(a); },
+      [&](const SaveLeases& a) { save(a); }, [&](const DropLeases& a) { save(a); },
+      [&](const SaveCancelled& a) { save(a); }, [&](const SavePermitted& a) { save(a); },
+      [&](const SaveFailedAttempt& a) { save(a); }, [&](const SaveResult& a) { save(a); },
+      [&](const SaveResults& a) { save(a); }, [&](const SaveArrayEnded& a) { save(a); },
+      [&](const SaveRevived& a) { save(a); }, [&](const SaveAllocation& a) { save(a); },
+      [&](const SaveKeep& a) { save(a); }, [&](const SaveReader& a) { save(a); },
       [&](const AnswerSubmit& a) {
         after(order_of(a), [this, a] { world_.users.accepted(a.request, a.ids); });
       },

@@ -147,6 +147,7 @@ void Observer::attempt_started(const PilotProcess& process, const pilot::Attempt
   const bool is_lost = lost_.contains(id.epoch);
   if (!is_lost) check_alone(process, task);
   check_dependencies(task);
+  check_runs_once(task);
   if (const auto well = ended_well_.find(task); well != ended_well_.end() && !is_lost) {
     world_.fail(fmt::format("{} starts again on {} though it ended well on {}", to_string(task),
                             process.name(), well->second.process));
@@ -175,23 +176,52 @@ void Observer::check_alone(const PilotProcess& process, TaskId task) {
 void Observer::check_dependencies(TaskId task) {
   const NewArray* array = world_.users.facts_of(task.array);
   if (!array) return world_.fail(to_string(task) + " was never submitted");
+  std::optional<std::string> unmet;
+  for (const Dependency& on : array->after) {
+    const auto missing = missing_of(task, on);
+    if (!missing && array->course->any_of_after) return;
+    if (missing) unmet = missing;
+  }
+  if (unmet) world_.fail(*unmet);
+}
+
+/// What of it has not come about.
+std::optional<std::string> Observer::missing_of(TaskId task, const Dependency& on) const {
   const auto good = [&](TaskId before) { return ever_ok_.contains(before); };
   const auto over = [&](TaskId before) { return good(before) || ever_ended_.contains(before); };
-  for (const Dependency& on : array->after) {
-    const NewArray* there = world_.users.facts_of(on.array);
-    IndexSet wanted = there->indices;
-    if (on.index) wanted = IndexRange{*on.index, *on.index};
-    if (on.kind == Dependency::Kind::EachSuccess) wanted = IndexRange{task.index, task.index};
-    for (const IndexRange& range : wanted.ranges()) {
-      for (std::uint64_t i = range.first; i <= range.last; ++i) {
-        const TaskId before{on.array, static_cast<std::uint32_t>(i)};
-        const bool met = on.kind == Dependency::Kind::AnyEnd ? over(before) : good(before);
-        if (met) continue;
-        return world_.fail(fmt::format("{} starts before {}, for which it waits, has ended",
-                                       to_string(task), to_string(before)));
-      }
+  const auto is_met = [&](TaskId before) {
+    switch (on.kind) {
+      case Dependency::Kind::Start:
+        return over(before) || ever_started_.contains(before);
+      case Dependency::Kind::AnyEnd:
+      case Dependency::Kind::NotSuccess:
+        return over(before);
+      default:
+        return good(before);
+    }
+  };
+  const NewArray* there = world_.users.facts_of(on.array);
+  IndexSet wanted = there->indices;
+  if (on.index) wanted = IndexRange{*on.index, *on.index};
+  if (on.kind == Dependency::Kind::EachSuccess) wanted = IndexRange{task.index, task.index};
+  for (const IndexRange& range : wanted.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const TaskId before{on.array, static_cast<std::uint32_t>(i)};
+      if (is_met(before)) continue;
+      return fmt::format("{} starts before {}, for which it waits, is where it should be",
+                         to_string(task), to_string(before));
     }
   }
+  return std::nullopt;
+}
+
+/// But for retries of its user's, by hand or counted.
+void Observer::check_runs_once(TaskId task) {
+  const bool again = !ever_started_.insert(task).second;
+  const NewArray* array = world_.users.facts_of(task.array);
+  if (!array || !array->course->no_requeue || array->retries != 0) return;
+  if (again && !retried_.contains(task.array))
+    world_.fail(to_string(task) + " starts a second time, and was to start once");
 }
 
 void Observer::attempt_ended(const PilotProcess& process, const pilot::AttemptId& id,

@@ -44,6 +44,7 @@ class Observer {
 
   // Users: what was asked, and then answered for good.
   void hold_asked(RequestId request, const Selection& tasks, const Engine& engine);
+  void retry_asked(ArrayId array) { retried_.insert(array); }
   void release_asked(const Selection& tasks);
   void cancel_asked(RequestId request, const Selection& tasks, const Engine& engine);
   void answered(RequestId request);
@@ -59,6 +60,8 @@ class Observer {
   void check_end(const AttemptId& attempt, const PilotId& pilot, const Outcome& outcome);
   void allocation(const Allocation& facts);
   void check_alone(const PilotProcess& process, TaskId task);
+  std::optional<std::string> missing_of(TaskId task, const Dependency& on) const;
+  void check_runs_once(TaskId task);
   void check_dependencies(TaskId task);
   void ended_well(const PilotProcess& process, const pilot::AttemptId& id);
   void gone(const PilotProcess& process);
@@ -76,7 +79,8 @@ class Observer {
   /// Epochs that have another end already: of a task on a site that is gone, which its user has
   /// cancelled.
   std::set<std::uint64_t> over_;
-  std::set<TaskId> ever_ended_, ever_ok_;
+  std::set<TaskId> ever_ended_, ever_ok_, ever_started_;
+  std::set<ArrayId> retried_;                              ///< by hand
   std::map<std::string, std::set<TaskId>> not_in_outbox_;  ///< ended since it was last written
   std::map<AllocationId, AllocationState> allocations_;
   std::set<AllocationId> out_of_reach_;

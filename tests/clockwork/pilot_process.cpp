@@ -209,6 +209,7 @@ void PilotProcess::perform(pilot::Action& action) {
       pilot::to_wire(a.id, self.outgoing_.add_returned());
       self.added(true);
     }
+    void operator()(const pilot::Signal&) const {}
     void operator()(const pilot::Stop& a) const { self.stop(a); }
     void operator()(const pilot::Publish& a) const { self.publish(a.id); }
     void operator()(const pilot::Discard& a) const {

@@ -39,6 +39,8 @@ Tally::Tally() {
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
   counts_.erase("action save reader");
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;
+  // No task of theirs asks for a signal.
+  counts_.erase("pilot signal");
   for (const char* what : kTransitions) counts_[what] = 0;
   for (int i = 0; i < kIncidentKinds; ++i) {
     const auto kind = static_cast<IncidentKind>(i);

@@ -76,6 +76,23 @@ void Users::choose_local(NewArray& array, Draw draw) const {
   }
 }
 
+/// Most say nothing of it.
+void Users::draw_course(NewArray& array, Draw draw) const {
+  bool has_pairs = false;
+  for (Dependency& on : array.after) {
+    has_pairs = has_pairs || on.kind == Dependency::Kind::EachSuccess;
+    if (on.kind == Dependency::Kind::EachSuccess || !draw.chance(25)) continue;
+    on.kind = draw.chance(50) ? Dependency::Kind::Start : Dependency::Kind::NotSuccess;
+    if (on.kind == Dependency::Kind::Start && draw.chance(50)) on.delay = draw.between(1s, 40s);
+  }
+  if (draw.chance(8)) array.course.edit().begin = world_.clock.now() + draw.between(1s, 2min);
+  if (draw.chance(5)) array.course.edit().deadline = world_.clock.now() + draw.between(1min, 10min);
+  if (draw.chance(6)) array.course.edit().no_requeue = true;
+  if (draw.chance(5)) array.course.edit().singleton = draw.chance(50) ? "fit" : "sort";
+  if (!array.after.empty() && !has_pairs && array.course->singleton.empty() && draw.chance(20))
+    array.course.edit().any_of_after = true;
+}
+
 void Users::submit(const Incident& incident) {
   Draw draw(incident.which);
   NewArray array = draw_array(draw);
@@ -94,6 +111,7 @@ void Users::submit(const Incident& incident) {
     }
     array.after.push_back(on);
   }
+  draw_course(array, draw.of({'c'}));
   TasksSubmitted event{.client = draw.chance(50) ? "ann" : "bob", .content = incident.which};
   if (draw.of({'u'}).chance(10)) event.client = "cyd";
   if (std::exchange(killer_next_, false)) {
@@ -129,12 +147,23 @@ void Users::ask(const Incident& incident) {
       world_.observer.cancel_asked(request, some, engine);
       return world_.engine.ask(CancelAsked{request, {some}});
     case IncidentKind::hold:
+      if (draw.of({'r'}).chance(20)) {
+        world_.observer.retry_asked(array);
+        return world_.engine.ask(RequeueAsked{request, {some}});
+      }
       world_.observer.hold_asked(request, some, engine);
       return world_.engine.ask(HoldAsked{request, {some}, true});
     case IncidentKind::release:
+      if (draw.of({'u'}).chance(20)) {
+        TermsChange change;
+        change.priority = static_cast<std::int32_t>(draw.below(3));
+        if (draw.chance(30)) change.begin = world_.clock.now() + draw.between(1s, 30s);
+        return world_.engine.ask(UpdateAsked{request, {array}, change, {}});
+      }
       world_.observer.release_asked(some);
       return world_.engine.ask(HoldAsked{request, {some}, false});
     case IncidentKind::retry:
+      world_.observer.retry_asked(array);
       return world_.engine.retry(request, array);
     default:
       return world_.fail("no user does that");

@@ -54,6 +54,7 @@ class Users {
     NewArray facts;
     std::uint64_t content{0};
   };
+  void draw_course(NewArray& array, Draw draw) const;
   void submit(const Incident& incident);
   void send(RequestId request, TasksSubmitted event);
   void ask(const Incident& incident);

@@ -449,12 +449,13 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const EngineIdle&) { return one("idle"); },
       // Saves are looked at by Saved, polls are answered by the fake.
       [&](const SaveArrays&) { return Lines{}; }, [&](const SaveHold&) { return Lines{}; },
-      [&](const SaveCancelled&) { return Lines{}; }, [&](const SavePermitted&) { return Lines{}; },
-      [&](const SaveLeases&) { return Lines{}; }, [&](const DropLeases&) { return Lines{}; },
-      [&](const SaveFailedAttempt&) { return Lines{}; }, [&](const SaveResult&) { return Lines{}; },
-      [&](const SaveResults&) { return Lines{}; }, [&](const SaveArrayEnded&) { return Lines{}; },
-      [&](const SaveRevived&) { return Lines{}; }, [&](const SaveAllocation&) { return Lines{}; },
-      [&](const SaveKeep&) { return Lines{}; }, [&](const SaveReader&) { return Lines{}; },
+      [&](const SaveTerms&) { return Lines{}; }, [&](const SaveCancelled&) { return Lines{}; },
+      [&](const SavePermitted&) { return Lines{}; }, [&](const SaveLeases&) { return Lines{}; },
+      [&](const DropLeases&) { return Lines{}; }, [&](const SaveFailedAttempt&) { return Lines{}; },
+      [&](const SaveResult&) { return Lines{}; }, [&](const SaveResults&) { return Lines{}; },
+      [&](const SaveArrayEnded&) { return Lines{}; }, [&](const SaveRevived&) { return Lines{}; },
+      [&](const SaveAllocation&) { return Lines{}; }, [&](const SaveKeep&) { return Lines{}; },
+      [&](const SaveReader&) { return Lines{}; },
       [&](const StayPilot& a) {
         return one(fmt::format("{} stays {}", at(a.pilot), show_duration(a.time)));
       },

@@ -31,6 +31,14 @@ std::string Saved::save(const SaveHold& save) {
   return {};
 }
 
+std::string Saved::save(const SaveTerms& save) {
+  NewArray& array = arrays_.at(save.array).facts;
+  IndexSet indices = std::move(array.indices);
+  array = save.terms;
+  array.indices = std::move(indices);
+  return {};
+}
+
 std::string Saved::save(const SaveKeep& save) {
   std::erase_if(keeps_, [&](const Keep& keep) {
     return keep.site == save.keep.site && keep.shape == save.keep.shape;

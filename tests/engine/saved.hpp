@@ -52,6 +52,7 @@ class Saved {
   };
   std::string save(const SaveArrays& save);
   std::string save(const SaveHold& save);
+  std::string save(const SaveTerms& save);
   std::string save(const SaveLeases& save);
   std::string save(const DropLeases& save);
   std::string save(const SaveCancelled& save);

@@ -41,8 +41,7 @@ HPCBATCH_HARNESS(store_values, bytes) {
   const std::size_t which = input.number() % 7;
   const std::string text(input.rest());
   if (which == 0) survives([](const std::string& it) { return store::decode_needs(it); }, text);
-  if (which == 1)
-    survives([](const std::string& it) { return store::decode_dependencies(it); }, text);
+  if (which == 1) survives([](const std::string& it) { return store::decode_after(it); }, text);
   if (which == 2) survives([](const std::string& it) { return store::decode_indices(it); }, text);
   if (which == 3) survives([](const std::string& it) { return store::decode_usage(it); }, text);
   if (which == 4) survives([](const std::string& it) { return store::decode_profile(it); }, text);

@@ -9,7 +9,7 @@ namespace {
 template <class Has>
 auto said(const Has& a) {
   return std::tie(a.priority, a.retries, a.max_running, a.give_up_at, a.gives_up_running,
-                  a.streams_input, a.within, a.needs);
+                  a.streams_input, a.within, a.course, a.needs);
 }
 
 auto said(const std::shared_ptr<const Terms>& terms) {
@@ -36,6 +36,7 @@ std::shared_ptr<const Terms> TermsPool::of(const NewArray& array) {
                         .gives_up_running = array.gives_up_running,
                         .streams_input = array.streams_input,
                         .within = array.within,
+                        .course = array.course,
                         .in_class = queue_.class_for(with_files_at(array.needs, {}))}))
               .first;
 }
@@ -59,8 +60,15 @@ constexpr std::uint8_t kFreeRetriesElsewhere = 3;
 
 Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries,
               bool streams_input, std::optional<Duration> longest) {
-  if (ending.failure == Failure::Ok || ending.failure == Failure::Cancelled) return Verdict::Final;
+  if (ending.failure == Failure::Ok || ending.failure == Failure::Cancelled ||
+      ending.failure == Failure::DeadlineMissed)
+    return Verdict::Final;
   if (streams_input) return Verdict::Final;
+  if (ending.failure == Failure::Requeued) return Verdict::RetryFree;
+  if (ending.runs_once) {
+    const bool is_its_own = !is_not_the_tasks_fault(ending.failure);
+    return is_its_own && history.charged < retries ? Verdict::RetryCharged : Verdict::Final;
+  }
   if (ending.guess_failed && !history.guess_failed) return Verdict::RetryFree;
   if (ending.doubted && history.elsewhere < kFreeRetriesElsewhere &&
       !is_not_the_tasks_fault(ending.failure)) {

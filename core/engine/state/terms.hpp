@@ -28,7 +28,8 @@ struct Terms {
   bool gives_up_running{false};
   bool streams_input{false};
   std::optional<TaskId> within{};  ///< the task whose command submitted it
-  ClassId in_class{};              ///< of the needs
+  Rare<Course> course{};
+  ClassId in_class{};  ///< of the needs
 };
 
 class TermsPool {
@@ -71,6 +72,8 @@ struct TaskHistory {
   NodeName failed_at{};                     ///< the last attempt, and
   bool keeps_away{false};                   ///< it is not tried there again while it can be helped
   bool guess_failed{false};  ///< it needs what was asked for, and not what was guessed
+  /// Retries because it had too little memory, or time, which its course may give it more of.
+  std::uint8_t ooms{0}, timeouts{0};
 };
 
 struct Ending {
@@ -81,6 +84,7 @@ struct Ending {
   NodeName failed_at{};      ///< a node that can be the cause
   bool keeps_away{false};    ///< the next attempt is to be at another
   bool guess_failed{false};  ///< it had what was guessed of memory, and that was too little
+  bool runs_once{false};     ///< but for its user's retries: it has begun, or may have
   std::optional<Duration>
       had;  ///< remaining walltime when it started, where the pilot's end cut it
 };
