@@ -339,6 +339,9 @@ void Pilot::perform(Action& action) {
       to_wire(a.id, pilot.link_.outgoing().add_returned());
       pilot.added();
     }
+    void operator()(const Signal& a) const {
+      if (!pilot.fake_runner_) pilot.runner_.signal(a.id, a.number);
+    }
     void operator()(const Stop& a) const {
       if (pilot.fake_runner_)
         return pilot.fake_runner_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
@@ -373,6 +376,20 @@ void Pilot::drop_lease(const AttemptId& id) {
   if (!decide_.state_of(id)) leases_.drop(id);
 }
 
+namespace {
+
+/// What it may still do before it is asked to end; in whole seconds, none too many.
+void add_deadline(wire::Start& start, Duration left) {
+  constexpr std::int64_t kSecond = 1'000'000;
+  const auto now = static_cast<std::int64_t>(wall_clock_us());
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(left).count();
+  wire::Variable* variable = start.add_variables();
+  variable->set_name("HPCBATCH_DEADLINE");
+  variable->set_value(std::to_string((now + micros) / kSecond));
+}
+
+}  // namespace
+
 void Pilot::launch(const Launch& action) {
   HeldLease lease = leases_.take(action.id);
   if (lease.follow) followers_.follow(action.id, 0, 0);
@@ -397,6 +414,7 @@ void Pilot::launch(const Launch& action) {
   // Of neighbours that came together it may be any.
   start.set_shown_index(start.shown_index() + action.id.index - start.attempt().index());
   to_wire(action.id, start.mutable_attempt());
+  if (action.left) add_deadline(start, *action.left);
   if (start.has_foreseen())
     runner_.foresee(action.id, start.foreseen(), std::move(lease.foreseen_base));
   runner_.launch(action.id, std::move(start), std::move(lease.base), action.placement, now_);

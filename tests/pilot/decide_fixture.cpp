@@ -24,6 +24,9 @@ std::string to_text(const Action& action) {
       return text;
     }
     std::string operator()(const Return& a) const { return "return " + std::to_string(a.id.array); }
+    std::string operator()(const Signal& a) const {
+      return "signal " + std::to_string(a.id.array) + " " + std::to_string(a.number);
+    }
     std::string operator()(const Stop& a) const {
       return std::string(a.by_force ? "kill " : "term ") + std::to_string(a.id.array) +
              (a.failure ? " " + std::string(hpcbatch::to_string(*a.failure)) : "");

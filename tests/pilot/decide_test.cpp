@@ -190,7 +190,7 @@ TEST_F(DecideTest, ATimeLimitIsTermAndThenKill) {
   expect("run 1");
   wakes_after(60s);
   expect("term 1 time_task");
-  wakes_after(5s);
+  wakes_after(30s);
   expect("kill 1");
   EXPECT_FALSE(d().next());
   ended(1);

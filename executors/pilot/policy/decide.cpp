@@ -15,7 +15,14 @@ using namespace std::chrono_literals;
 // that does.
 constexpr unsigned kPatience = 64;
 constexpr std::size_t kLookAhead = 64;
-constexpr Duration kGrace = 5s;  // between TERM and KILL
+// Between TERM and KILL, where nothing is said; of what has used up its time, as with SLURM
+// (slurm.conf(5), KillWait).
+constexpr Duration kGrace = 5s;
+constexpr Duration kGraceAtLimit = 30s;
+
+std::optional<Duration> limit_of(Duration said) {
+  return said == Duration{} ? std::nullopt : std::optional(said);
+}
 
 }  // namespace
 
@@ -41,6 +48,7 @@ void Decide::leased(const Lease& lease) {
   at->second.time_limit = lease.time_limit;
   at->second.cpus = lease.cpus;
   at->second.begins_later = lease.begins_later;
+  at->second.farewell = lease.farewell;
   queue_.push_back(lease.id);
   ++counts_.waiting;
 }
@@ -131,7 +139,7 @@ void Decide::workspace_stuck(Time now) {
   return_waiting();
   for (auto& [id, held] : held_) {
     if (!held.alarm || held.stopping) continue;
-    held.time_left = *held.alarm - now;
+    held.time_left = held.ends_with_pilot ? held.time_limit : *held.alarm - now;
     set_alarm(id, held, std::nullopt);
   }
 }
@@ -141,16 +149,20 @@ void Decide::workspace_well(Time now) {
   idleness_.worked(now);
   for (auto& [id, held] : held_) {
     const auto left = std::exchange(held.time_left, std::nullopt);
-    if (left && held.state == State::Running && !held.stopping) set_alarm(id, held, now + *left);
+    if (left && held.state == State::Running && !held.stopping)
+      watch_end(id, held, *left == Duration{} ? std::nullopt : left, now);
   }
 }
 
 void Decide::suspended(Duration time) {
-  std::set<std::pair<Time, AttemptId>> later;
-  for (const auto& [alarm, id] : alarms_) later.emplace(alarm + time, id);
-  alarms_ = std::move(later);
+  for (auto* moments : {&alarms_, &warnings_}) {
+    std::set<std::pair<Time, AttemptId>> later;
+    for (const auto& [moment, id] : *moments) later.emplace(moment + time, id);
+    *moments = std::move(later);
+  }
   for (auto& [id, held] : held_) {
     if (held.alarm) *held.alarm += time;
+    if (held.warning) *held.warning += time;
   }
   idleness_.suspended(time);
   for (std::optional<Time>* since : {&empty_since_, &haste_since_, &terms_.usable_until}) {
@@ -162,11 +174,11 @@ void Decide::began(const AttemptId& id, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return;
   Held& held = at->second;
-  if (held.time_limit == Duration{} || held.stopping) return;
+  if (held.stopping) return;
   if (stuck_) {
     held.time_left = held.time_limit;
   } else {
-    set_alarm(id, held, now + held.time_limit);
+    watch_end(id, held, limit_of(held.time_limit), now);
   }
 }
 
@@ -270,11 +282,19 @@ std::optional<Time> Decide::idle_ends() const {
 
 /// Time limits, second signals, the end of the walltime.
 void Decide::due(Time now) {
+  while (!warnings_.empty() && warnings_.begin()->first <= now) {
+    const AttemptId id = warnings_.begin()->second;
+    Held& held = held_.at(id);
+    set_warning(id, held, std::nullopt);
+    if (!held.stopping) actions_.push_back(Signal{id, held.farewell.early_signal});
+  }
   while (!alarms_.empty() && alarms_.begin()->first <= now) {
     const AttemptId id = alarms_.begin()->second;
     Held& held = held_.at(id);
     set_alarm(id, held, std::nullopt);
-    if (!held.stopping) {
+    if (!held.stopping && held.ends_with_pilot) {
+      stop(id, held, Failure::PilotWalltime, "the pilot's time was used up", false, now);
+    } else if (!held.stopping) {
       stop(id, held, Failure::TimeTask, "it ran longer than its time limit", false, now);
     } else if (!held.by_force) {
       held.by_force = true;
@@ -313,9 +333,10 @@ void Decide::start_what_fits(Time now) {
         held.placement = *placement;
         --counts_.waiting;
         ++counts_.running;
-        if (held.time_limit > Duration{} && !held.begins_later)
-          set_alarm(found->first, held, now + held.time_limit);
-        actions_.push_back(Launch{found->first, std::move(*placement)});
+        if (!held.begins_later) watch_end(found->first, held, limit_of(held.time_limit), now);
+        const auto end = end_of(held, limit_of(held.time_limit), now);
+        actions_.push_back(Launch{found->first, std::move(*placement),
+                                  end ? std::optional(*end - now) : std::nullopt});
         for (Held* earlier : passed) ++earlier->passed_over;
       } else {
         if (held.passed_over >= kPatience) return;  // room is kept for it
@@ -376,10 +397,56 @@ void Decide::stop(const AttemptId& id, Held& held, Failure failure, const std::s
   held.stopping = true;
   held.by_force = by_force;
   actions_.push_back(Stop{id, by_force, failure, message});
-  set_alarm(id, held, by_force ? std::nullopt : std::optional(now + kGrace));
+  set_warning(id, held, std::nullopt);
+  set_alarm(id, held, by_force ? std::nullopt : std::optional(second_signal(held, failure, now)));
 }
 
+/// When it is to end with its pilot: whoever wants longer than there is behind that is told sooner.
+std::optional<Time> Decide::pilots_end_for(const Held& held) const {
+  if (!terms_.usable_until) return std::nullopt;
+  const Duration behind = std::max(kGrace, terms_.margin - kGrace);
+  return *terms_.usable_until - std::max(Duration{}, held.farewell.grace - behind);
+}
+
+std::optional<Time> Decide::end_of(const Held& held, std::optional<Duration> limit,
+                                   Time now) const {
+  const auto with_pilot = pilots_end_for(held);
+  if (!limit) return with_pilot;
+  return with_pilot ? std::min(now + *limit, *with_pilot) : now + *limit;
+}
+
+void Decide::watch_end(const AttemptId& id, Held& held, std::optional<Duration> limit, Time now) {
+  const auto end = end_of(held, limit, now);
+  const auto with_pilot = pilots_end_for(held);
+  held.ends_with_pilot = with_pilot && *with_pilot < *terms_.usable_until && end == with_pilot;
+  if (held.ends_with_pilot)
+    set_alarm(id, held, end);
+  else if (limit)
+    set_alarm(id, held, now + *limit);
+  if (end && held.farewell.early_signal != 0)
+    set_warning(id, held, std::max(now, *end - held.farewell.early));
+}
+
+/// KILL comes before the batch system's.
+Time Decide::second_signal(const Held& held, Failure failure, Time now) const {
+  const Duration said = held.farewell.grace;
+  const Duration grace = said != Duration{}             ? said
+                         : failure == Failure::TimeTask ? kGraceAtLimit
+                                                        : kGrace;
+  if (!terms_.usable_until) return now + grace;
+  const Time latest = *terms_.usable_until + std::max(kGrace, terms_.margin - kGrace);
+  return std::max(now + std::min(grace, kGrace), std::min(now + grace, latest));
+}
+
+void Decide::set_warning(const AttemptId& id, Held& held, std::optional<Time> time) {
+  if (held.warning) warnings_.erase({*held.warning, id});
+  held.warning = time;
+  if (time) warnings_.insert({*time, id});
+}
+
+/// Without one it is watched no more.
 void Decide::set_alarm(const AttemptId& id, Held& held, std::optional<Time> time) {
+  if (!time) set_warning(id, held, std::nullopt);
   if (held.alarm) alarms_.erase({*held.alarm, id});
   held.alarm = time;
   if (time) alarms_.insert({*time, id});
@@ -415,6 +482,7 @@ std::optional<Time> Decide::next() const {
     if (!earliest || time < *earliest) earliest = time;
   };
   if (!alarms_.empty()) consider(alarms_.begin()->first);
+  if (!warnings_.empty()) consider(warnings_.begin()->first);
   if (phase_ == Phase::Working) {
     if (terms_.usable_until) consider(*terms_.usable_until);
     const auto end = has_nothing_to_do() ? idle_ends() : std::nullopt;

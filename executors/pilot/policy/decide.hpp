@@ -27,6 +27,13 @@
 
 namespace hpcbatch::pilot {
 
+/// How a task is told that its time ends, as its user said.
+struct Farewell {
+  Duration grace{};     ///< between TERM and KILL; zero: not said
+  int early_signal{0};  ///< 0: none
+  Duration early{};     ///< so long before its limit, or the pilot's end where that is earlier
+};
+
 struct Lease {
   AttemptId id;
   Amounts granted;
@@ -34,6 +41,7 @@ struct Lease {
   bool begins_later{
       false};  // it waits for its service or its image: its time does not run before `began`
   CpuWish cpus{};
+  Farewell farewell{};
 };
 
 struct Terms {
@@ -46,6 +54,12 @@ struct Terms {
 struct Launch {
   AttemptId id;
   Placement placement;
+  std::optional<Duration> left;  ///< until it is asked to end; no value: it is not
+};
+/// To all of its processes.
+struct Signal {
+  AttemptId id;
+  int number{};
 };
 /// Give the lease back unstarted.
 struct Return {
@@ -84,8 +98,8 @@ struct WriteOutbox {};
 struct Exit {
   int code{};
 };
-using Action = std::variant<Launch, Return, Stop, Publish, Discard, Fail, Forget, SayLeaving,
-                            WriteOutbox, Exit>;
+using Action = std::variant<Launch, Return, Signal, Stop, Publish, Discard, Fail, Forget,
+                            SayLeaving, WriteOutbox, Exit>;
 
 /// Why it may not go on.
 enum class LeaveCause {
@@ -173,11 +187,14 @@ class Decide {
     Duration time_limit{};
     bool begins_later{false};
     CpuWish cpus;
+    Farewell farewell;
     unsigned passed_over{0};
     bool silent{false};
     bool stopping{false};
     bool by_force{false};
     std::optional<Time> alarm;          // its time limit, or its second signal
+    std::optional<Time> warning;        // its early signal
+    bool ends_with_pilot{false};        // earlier than at its limit
     std::optional<Duration> time_left;  // to its time limit, while the workspace is stuck
     std::size_t result_bytes{0};
   };
@@ -195,6 +212,11 @@ class Decide {
   void return_waiting();
   void stop_running(Failure failure, const std::string& message, bool by_force, Time now);
   void set_alarm(const AttemptId& id, Held& held, std::optional<Time> time);
+  void set_warning(const AttemptId& id, Held& held, std::optional<Time> time);
+  std::optional<Time> pilots_end_for(const Held& held) const;
+  std::optional<Time> end_of(const Held& held, std::optional<Duration> limit, Time now) const;
+  void watch_end(const AttemptId& id, Held& held, std::optional<Duration> limit, Time now);
+  Time second_signal(const Held& held, Failure failure, Time now) const;
   void stop(const AttemptId& id, Held& held, Failure failure, const std::string& message,
             bool by_force, Time now);
   void fail_staged(Failure failure, const std::string& message);
@@ -246,7 +268,8 @@ class Decide {
   };
   Counts counts_;
   Outbox outbox_;
-  std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
+  std::set<std::pair<Time, AttemptId>> alarms_;    // time limits and second signals
+  std::set<std::pair<Time, AttemptId>> warnings_;  // early ones
   std::vector<Action> actions_;
 };
 

@@ -13,6 +13,9 @@ Lease lease_of(const wire::Start& start) {
   lease.begins_later = start.has_service() || !start.container().empty();
   lease.cpus.bind = cpu_bind_of(start.cpu_bind());
   lease.cpus.threads_per_core = start.threads_per_core();
+  lease.farewell = {std::chrono::milliseconds(start.grace_ms()),
+                    static_cast<int>(start.early_signal()),
+                    std::chrono::milliseconds(start.early_signal_ms())};
   return lease;
 }
 

@@ -105,6 +105,12 @@ void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> fai
   }
 }
 
+void Runner::signal(const AttemptId& id, int number) {
+  const auto at = running_.find(id);
+  if (at != running_.end() && !at->second.planned && at->second.main_lives)
+    ::kill(-at->second.pid, number);
+}
+
 /// What may be added up of processes; getrusage(2).
 void Runner::add_usage(Running& task, const rusage& usage) {
   // Linux counts in these, whatever the device's own are.
