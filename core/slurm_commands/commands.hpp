@@ -16,6 +16,9 @@ int srun(const Call& call, const Session& session);
 int sacctmgr(const Call& call, const Session& session);
 int sshare(const Call& call, const Session& session);
 
+/// `scontrol update`, with the words behind it.
+int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJobs& engine);
+
 /// An option of sbatch and its value, which a variable may say, as one word: `--mem=4G`; `--requeue`.
 std::string sbatch_word(const std::string& name, const std::string& value);
 

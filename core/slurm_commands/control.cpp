@@ -441,9 +441,7 @@ std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
   if (verb != "retry") return all(is_over) ? "Job has already finished" : "";
   if (all([](const Job& job) { return job.state == JobState::Pending; }))
     return "Job is pending execution";
-  return std::any_of(jobs.begin(), jobs.end(), is_over)
-             ? ""
-             : "Requested operation is presently disabled: cancel it first";
+  return "";
 }
 
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
@@ -458,7 +456,7 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
     complain_of(verb, job, "Invalid job id specified");
     code = 1;
   }
-  json::array ids;
+  json::array ids, running;
   for (const JobName& name : named.ours) {
     const std::vector<Job> jobs = jobs_to_change(engine, name, verb);
     if (const std::string why = not_changed(jobs, verb); !why.empty()) {
@@ -466,11 +464,17 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
       code = 1;
     }
     for (const Job& job : jobs) {
-      if (has_ended(job.state) != (verb == "retry")) continue;
+      if (has_ended(job.state) != (verb == "retry")) {
+        // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
+        if (verb == "retry" && job.state == JobState::Running)
+          for (const std::string& id : engine_ids(job)) running.push_back(json::string(id));
+        continue;
+      }
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
     }
   }
   if (!ids.empty()) engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
+  if (!running.empty()) engine.client().post("/v1/tasks/requeue", {{"ids", std::move(running)}});
   return code;
 }
 
@@ -501,6 +505,7 @@ int scontrol(const Call& call, const Session& session) {
   if (verb == "show") return show(call, parsed, engine);
   if (verb == "hold" || verb == "uhold") return change(call, "hold", rest, engine);
   if (verb == "release") return change(call, "release", rest, engine);
+  if (verb == "update") return update_jobs(call, rest, engine);
   if (verb == "requeue") return change(call, "retry", rest, engine);
   if (verb == "wait_job") return wait_for_job(rest, session, engine);
   if (verb == "version") {
@@ -513,7 +518,7 @@ int scontrol(const Call& call, const Session& session) {
     return 0;
   }
   throw CommandFailed("invalid keyword: " + verb +
-                      "\nscontrol: error: hpcbatch has show, hold, release, requeue, wait_job, "
+                      "\nscontrol: error: hpcbatch has show, update, hold, release, requeue, wait_job, "
                       "ping and version");
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<StateWords, 10> kStates{{{"PD", "PENDING"},
+constexpr std::array<StateWords, 11> kStates{{{"PD", "PENDING"},
                                               {"R", "RUNNING"},
                                               {"CG", "COMPLETING"},
                                               {"CD", "COMPLETED"},
@@ -29,11 +29,11 @@ constexpr std::array<StateWords, 10> kStates{{{"PD", "PENDING"},
                                               {"TO", "TIMEOUT"},
                                               {"OOM", "OUT_OF_MEMORY"},
                                               {"NF", "NODE_FAIL"},
-                                              {"PR", "PREEMPTED"}}};
+                                              {"PR", "PREEMPTED"},
+                                              {"DL", "DEADLINE"}}};
 /// Those of Slurm that a task never has.
-constexpr std::array<StateWords, 13> kOthers{{{"BF", "BOOT_FAIL"},
+constexpr std::array<StateWords, 12> kOthers{{{"BF", "BOOT_FAIL"},
                                               {"CF", "CONFIGURING"},
-                                              {"DL", "DEADLINE"},
                                               {"RD", "RESV_DEL_HOLD"},
                                               {"RF", "REQUEUE_FED"},
                                               {"RH", "REQUEUE_HOLD"},
@@ -70,6 +70,8 @@ JobState state_of_failure(const std::string& word) {
       return JobState::NodeFail;
     case Failure::PilotPreempted:
       return JobState::Preempted;
+    case Failure::DeadlineMissed:
+      return JobState::Deadline;
     case Failure::DependencyFailed:
     case Failure::Cancelled:
       return JobState::Cancelled;
@@ -92,10 +94,12 @@ std::string reason_in(const json::object& line) {
   const std::string state = text_at(line, "state"), waits_for = text_at(line, "waits_for");
   if (state == "held") return "JobHeldUser";
   if (waits_for == "tasks") return "Dependency";
+  if (waits_for == "begin") return "BeginTime";
   if (waits_for == "its_array") return "JobArrayTaskLimit";
   if (state == "waiting") return line.contains("pilot") ? "Resources" : "Priority";
   const std::string failure = text_at(line, "failure");
   if (failure == "dependency_failed") return "DependencyNeverSatisfied";
+  if (failure == "deadline") return "DeadLine";
   if (failure == "never_fits") return "BadConstraints";
   if (failure == "time_task") return "TimeLimit";
   if (failure == "oom_task" || failure == "oom_gpu") return "OutOfMemory";
@@ -200,11 +204,20 @@ Job job_in(const json::object& line) {
   job.peak_memory = static_cast<std::uint64_t>(number_at(line, "peak_memory"));
   job.cpu_s = number_at(line, "cpu_s");
   job.priority = static_cast<std::int64_t>(number_at(line, "priority"));
+  job.one_of_after = flag_at(line, "after_one");
+  job.begin = moment_in(line, "begin");
   job.max_running = static_cast<std::uint32_t>(number_at(line, "max_running"));
   const auto attempt = static_cast<std::uint32_t>(number_at(line, "attempt"));
   job.restarts = attempt > 1 ? attempt - 1 : 0;
   if (const json::array* after = array_at(line, "after")) {
-    for (const json::value& id : *after) job.after.emplace_back(id.as_string());
+    const json::array* how = array_at(line, "after_how");
+    for (const json::value& id : *after) {
+      const std::size_t place = job.after.size();
+      job.after.push_back(
+          {std::string(id.as_string()), how != nullptr && place < how->size()
+                                            ? std::string(how->at(place).as_string())
+                                            : std::string("after")});
+    }
   }
   return job;
 }

@@ -30,7 +30,8 @@ enum class JobState : std::uint8_t {
   Timeout,
   OutOfMemory,
   NodeFail,
-  Preempted
+  Preempted,
+  Deadline
 };
 StateWords words_of(JobState state);
 bool has_ended(JobState state);
@@ -61,7 +62,13 @@ struct Job {
   std::int64_t priority{0};
   std::uint32_t max_running{0};
   std::uint32_t restarts{0};
-  std::vector<std::string> after;  ///< ids of the engine
+  struct Wait {
+    std::string id;   ///< of the engine
+    std::string how;  ///< the key of a task that says so: `after`, `after_any`
+  };
+  std::vector<Wait> after;
+  bool one_of_after{false};     ///< is enough
+  std::optional<double> begin;  ///< not before
   // Where they were asked for.
   std::string input, output, error;  ///< files; empty: none
   std::vector<std::string> command;  ///< the script and its arguments; empty: it came with none

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 namespace hpcbatch::slurm_commands {
@@ -302,12 +303,19 @@ std::string joined(const std::vector<Column>& columns,
 
 std::string dependency_text(const Job& job, const Viewed&) {
   if (job.after.empty() || job.state != JobState::Pending) return "(null)";
+  static const std::map<std::string, std::string> kWords{{"after", "afterok"},
+                                                         {"after_any", "afterany"},
+                                                         {"after_each", "aftercorr"},
+                                                         {"after_start", "after"},
+                                                         {"after_failed", "afternotok"}};
   std::string text;
-  for (const std::string& id : job.after) {
+  for (const auto& [id, how] : job.after) {
     std::uint64_t number = 0;
-    std::from_chars(id.data(), id.data() + id.size(), number);
-    text += (text.empty() ? "" : ",") + std::string("afterok:") +
-            std::to_string(kBatchNumbers + number) + "(unfulfilled)";
+    const auto [dot, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+    std::string index(dot, id.data() + id.size());
+    if (!index.empty()) index.front() = '_';
+    text += text.empty() ? "" : job.one_of_after ? "?" : ",";
+    text += kWords.at(how) + ":" + std::to_string(kBatchNumbers + number) + index + "(unfulfilled)";
   }
   return text;
 }

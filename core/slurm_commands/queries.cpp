@@ -1,6 +1,7 @@
 // squeue, sacct and scancel: which jobs are meant, and what is printed or done.
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
+#include "documents/moments.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace hpcbatch::slurm_commands {
 
@@ -16,9 +14,5 @@ std::string short_duration(double seconds);
 std::string long_duration(double seconds);
 /// `500M`, `4G`, `1.50G` of bytes: in megabytes, or in gigabytes where it is a whole number of them.
 std::string memory_text(std::uint64_t bytes);
-/// What `--starttime` and its relatives take: `2026-01-31`, `2026-01-31T12:00[:05]`, `0131`,
-/// `01/31/26`, `12:00[:05]`, `today`, `midnight`, `noon`, `now`, `now-2hours`, `uts1700000000`, and
-/// each of the words with `+` or `-` behind it.  Nothing where it is none of these.
-std::optional<double> parse_moment(std::string_view text, double now);
 
 }  // namespace hpcbatch::slurm_commands
