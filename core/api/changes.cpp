@@ -4,11 +4,15 @@
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
+#include "api/read/read_update.hpp"
 #include "failure/failure.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 namespace hpcbatch {
@@ -30,6 +34,25 @@ Retry read_retry(const boost::json::object& body, const std::vector<Selection>& 
   if (!is_one && (again.only.failed || !again.only.failures.empty() || again.change.any()))
     throw BadRequest("'needs', 'failed_only' and 'failures' belong to a retry");
   return again;
+}
+
+Update read_update(const boost::json::object& body, const std::vector<Selection>& tasks,
+                   bool is_one) {
+  Update update;
+  const auto* set = body.if_contains("set");
+  if (is_one != (set != nullptr))
+    throw BadRequest(is_one ? "'set' is missing: a map of what is to change"
+                            : "'set' belongs to an update");
+  if (!is_one) return update;
+  update.change = read_terms_change(*set);
+  for (const Selection& one : tasks) {
+    if (one.indices)
+      throw BadRequest(fmt::format(
+          "cannot update single tasks of {}: what they need is said of all of it; name {}",
+          one.array.value, one.array.value));
+    update.arrays.push_back(one.array);
+  }
+  return update;
 }
 
 void tell_changed(const std::string& verb, const Result<Changed>& changed, const ReplyPtr& reply) {
@@ -58,22 +81,26 @@ void Changes::add_to(Routes& routes) {
 void Changes::change(const std::string& verb, const HttpRequest& request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
   std::vector<Selection> chosen = read_selections(body);
-  if (verb != "cancel" && verb != "hold" && verb != "release" && verb != "retry") {
-    reply->error(
-        404,
-        fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, released, retried",
-                    verb));
+  constexpr std::array<std::string_view, 6> kVerbs{"cancel", "hold",    "release",
+                                                   "retry",  "requeue", "update"};
+  if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
+    reply->error(404, fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, "
+                                  "released, retried, requeued and updated",
+                                  verb));
     return;
   }
+  const Update update = read_update(body.get_object(), chosen, verb == "update");
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
   const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
-  auto act = [this, verb, chosen, again, reply] {
+  auto act = [this, verb, chosen, again, update, reply] {
     const auto answer = [reply, verb](const Result<Changed>& changed) {
       tell_changed(verb, changed, reply);
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
     if (verb == "retry") return runtime_.requests().retry(again, answer);
+    if (verb == "requeue") return runtime_.requests().requeue(chosen, answer);
+    if (verb == "update") return runtime_.requests().update(update, answer);
     runtime_.requests().hold(chosen, verb == "hold", answer);
   };
   runtime_.read(

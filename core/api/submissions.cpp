@@ -237,7 +237,7 @@ void Submissions::show(ArrayId id, const ReplyPtr& reply) {
                   if (row.max_running != 0) object["max_running"] = row.max_running;
                   if (row.give_up_at != 0) object["max_failures"] = row.give_up_at - 1;
                   if (row.gives_up_running) object["halt_running"] = true;
-                  if (!row.after.empty()) object["after"] = to_json(row.after);
+                  put_course(object, row.after, row.course.get());
                   reply->answer(200, object);
                 });
 }

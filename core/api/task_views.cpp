@@ -165,7 +165,7 @@ boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) co
   object["state"] = std::string(to_string(state));
   put_work(object, task, facts);
   object["needs"] = to_json(facts.needs);
-  if (task.index == 0 && !array.after.empty()) object["after"] = to_json(array.after);
+  if (task.index == 0) put_course(object, array.after, array.course.get());
   object["submitted_at"] = seconds(array.submitted);
   if (facts.result && !live) put_result(object, facts);
   put_lease(object, task);
@@ -314,7 +314,8 @@ class LiveLines {
     if (filter_.printed) return;  // what runs may have
     add_set(id, array.tasks.held(), TaskState::Held);
     if (!asked_.full) return add_set(id, waiting, TaskState::Waiting);
-    add_set(id, waiting.intersection(array.tasks.blocked()), TaskState::Waiting, "tasks");
+    add_set(id, waiting.intersection(array.tasks.blocked()), TaskState::Waiting,
+            array.open().empty() ? "begin" : "tasks");
     waiting.remove(array.tasks.blocked());
     const std::uint32_t most = array.terms->max_running;
     const bool is_full = most != 0 && array.tasks.leased().size() >= most;
@@ -359,7 +360,7 @@ void put_terms(json::object& line, store::Store& store, const store::ArrayRow& r
   line["needs"] = to_json(result ? store.history().needs_then(row, *result) : row.needs);
   line["priority"] = row.priority;
   if (row.max_running != 0) line["max_running"] = row.max_running;
-  if (!row.after.empty()) line["after"] = to_json(row.after);
+  put_course(line, row.after, row.course.get());
   const wire::Start start = start_from_bytes(row.recipe);
   if (start.from_zero()) line["from_zero"] = true;
   if (start.numbered_size() != 0) line["numbered"] = true;

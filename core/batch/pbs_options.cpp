@@ -25,8 +25,7 @@ constexpr std::string_view kOfNodes =
     "tasks do not choose nodes; say what they must have in a line #HPCBATCH, as --constraint";
 
 constexpr std::array kPbsDirectives{
-    Directive{"a", 0, kWithValue, Refused,
-              "tasks start as soon as they can; run submit at that time, by cron or at, or say -h"},
+    Directive{"a", 0, kWithValue, Holds, "`--begin`, of `hhmm[.SS]` and longer forms"},
     Directive{"A", 0, kWithValue, Holds, "`--account`"},
     Directive{"c", 0, kWithValue, LeftOut, "there are no checkpoints"},
     Directive{"C", 0, kWithValue, Refused, "lines begin with #PBS"},
@@ -68,7 +67,7 @@ constexpr std::array kPbsDirectives{
     Directive{"P", 0, kWithValue, Refused,
               "projects are said in the configuration, among the options of a site or shape"},
     Directive{"q", 0, kWithValue, Holds, "`--partition`"},
-    Directive{"r", 0, kWithValue, LeftOut, "what dies with its node runs again anyhow"},
+    Directive{"r", 0, kWithValue, Holds, "`n`: `--no-requeue`"},
     Directive{"R", 0, kWithValue, LeftOut,
               "what a task prints is kept by hpcbatch, or in its file"},
     Directive{"S", 0, kWithValue, Holds, "the shell that runs the script"},
@@ -78,7 +77,8 @@ constexpr std::array kPbsDirectives{
     Directive{"V", 0, kAlone, Holds, "your environment goes along anyhow"},
     Directive{"W block", 0, kWithValue, Holds, "`--wait`"},
     Directive{"W depend", 0, kWithValue, Holds,
-              "`afterok` and `afterany` of tasks of hpcbatch; others are refused"},
+              "`after`, `afterok`, `afterany` and `afternotok` of tasks of hpcbatch; others are "
+              "refused"},
     Directive{"W group_list", 0, kWithValue, LeftOut, "a task runs as who submits it"},
     Directive{"W run_count", 0, kWithValue, LeftOut, kOfPilot},
     Directive{"W sandbox", 0, kWithValue, Refused, "a task runs in a folder of yours; say --cwd"},
@@ -182,6 +182,11 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
     return;
   }
   switch (directive.name.front()) {
+    case 'a':
+      return take_moment(said, value);
+    case 'r':
+      if (value != "y" && value != "n") refuse(said, {});
+      return hold(said, value == "n" ? Words{"--no-requeue"} : Words{"--requeue=yes"});
     case 'o':
       return take_file(said, "--stdout", value);
     case 'e':
@@ -218,6 +223,24 @@ void PbsOptions::take_file(const std::string& said, const char* option, const st
   for (std::size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex))
     path.replace(at, kIndex.size(), "{index}");
   hold(said, {option, path});
+}
+
+/// `[[[CC]YY]MMDD]hhmm[.SS]` (qsub(1B), -a), as --begin takes it.
+void PbsOptions::take_moment(const std::string& said, const std::string& value) {
+  const std::size_t dot = std::min(value.find('.'), value.size());
+  const std::string digits = value.substr(0, dot);
+  const std::string seconds = dot < value.size() ? ":" + value.substr(dot + 1) : "";
+  const std::size_t size = digits.size();
+  const bool is_good = number_in(digits) && (seconds.empty() || number_in(seconds.substr(1)));
+  if (!is_good || (size != 4 && size != 8 && size != 10 && size != 12))
+    refuse(said, "write it as hhmm, MMDDhhmm, YYMMDDhhmm or CCYYMMDDhhmm");
+  const auto two = [&](std::size_t from_end) { return digits.substr(size - from_end, 2); };
+  std::string moment = two(4) + ":" + two(2) + seconds;
+  if (size == 8) moment = two(8) + "/" + two(6) + "-" + moment;
+  if (size > 8)
+    moment = (size == 12 ? digits.substr(0, 2) : std::string("20")) + two(10) + "-" + two(8) + "-" +
+             two(6) + "T" + moment;
+  hold(said, {"--begin", moment});
 }
 
 void PbsOptions::take_join(const std::string& said, const std::string& value) {
@@ -347,8 +370,15 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
   for_each_part(text, ',', [&](std::string_view one) {
     const std::pair<std::string_view, std::string_view> parts = parted(one, ':');
     const std::string_view kind = parts.first, ids = parts.second;
-    if ((kind != "afterok" && kind != "afterany") || ids.empty())
-      refuse(said, "only afterok and afterany can be waited for, of tasks of hpcbatch");
+    const char* option = kind == "afterok"      ? "--after"
+                         : kind == "afterany"   ? "--after-any"
+                         : kind == "after"      ? "--after-start"
+                         : kind == "afternotok" ? "--after-failed"
+                                                : nullptr;
+    if (option == nullptr || ids.empty())
+      refuse(
+          said,
+          "only after, afterok, afterany and afternotok can be waited for, of tasks of hpcbatch");
     for_each_part(ids, ':', [&](std::string_view job) {
       std::string_view digits = job.substr(0, job.find('.'));
       if (digits.ends_with("[]")) digits.remove_suffix(2);
@@ -357,7 +387,7 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
         refuse(said, "job " + std::string(job) +
                          " is none of hpcbatch's, whose numbers begin with 2000000001");
       hold("-W depend=" + std::string(kind) + ":" + std::string(job),
-           {kind == "afterok" ? "--after" : "--after-any", std::to_string(id->value)});
+           {option, std::to_string(id->value)});
     });
   });
 }

@@ -36,6 +36,7 @@ class PbsOptions {
   void take_attributes(const std::string& said, const std::string& list);
   void take_dependency(const std::string& said, std::string_view text);
   void take_file(const std::string& said, const char* option, const std::string& value);
+  void take_moment(const std::string& said, const std::string& value);
   void take_join(const std::string& said, const std::string& value);
   void take_priority(const std::string& said, const std::string& value);
 

@@ -1,6 +1,7 @@
 #include "batch/slurm_options.hpp"
 
 #include "batch/file_pattern.hpp"
+#include "batch/slurm_dependency.hpp"
 #include "model/batch_number.hpp"
 #include "model/quantities.hpp"
 
@@ -233,7 +234,6 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"input", &S::input},
        {"open-mode", &S::open_mode},
        {"dependency", &S::dependency},
-       {"begin", &S::begin},
        {"nice", &S::nice},
        {"signal", &S::signal},
        {"export", &S::export_list},
@@ -364,12 +364,6 @@ std::optional<SlurmOptions::Words> SlurmOptions::dependency(const Said& said) {
   }
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::begin(const Said& said) {
-  if (said.value == "now") return Words{};
-  refuse(said.text,
-         "tasks start as soon as they can; run submit at that time, by cron or at, or say --hold");
-}
-
 std::optional<SlurmOptions::Words> SlurmOptions::nice(const Said& said) {
   std::string_view value = said.has_value ? std::string_view(said.value) : "100";
   const bool is_negative = value.starts_with('-');
@@ -453,61 +447,6 @@ Terms SlurmOptions::finish() {
   else if (memory != 0)
     add("--mem", std::to_string(memory));
   return std::move(terms_);
-}
-
-namespace {
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kDependencies{
-    {{"afterok", "--after"},
-     {"afterany", "--after-any"},
-     {"aftercorr", "--after-each"},
-     {"", "--after-any"}}};
-
-std::string id_of(std::string_view text) {
-  const auto number = number_in(text);
-  if (!number)
-    throw std::invalid_argument(
-        "'" + std::string(text) +
-        "' is no number of a job; those of an array's tasks have their own");
-  const auto id = id_of_batch_number(*number);
-  if (!id)
-    throw std::invalid_argument(
-        "job " + std::string(text) +
-        " is the batch system's own; tasks of hpcbatch can wait for each other, by numbers from "
-        "2000000001");
-  return std::to_string(id->value);
-}
-
-}  // namespace
-
-std::vector<std::string> slurm_dependency(const std::string& text) {
-  if (text.find('?') != std::string::npos)
-    throw std::invalid_argument("any of several cannot be waited for, only all of them");
-  std::vector<std::string> options;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view one = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t colon = std::min(one.find(':'), one.size());
-    // A number alone is what sbatch called afterany before it had words.
-    const bool is_number = number_in(one).has_value();
-    const std::string_view kind = is_number ? std::string_view() : one.substr(0, colon);
-    if (!is_number) one.remove_prefix(std::min(colon + 1, one.size()));
-    const auto* const known = std::find_if(kDependencies.begin(), kDependencies.end(),
-                                           [&](const auto& pair) { return pair.first == kind; });
-    if (known == kDependencies.end() || (!is_number && kind.empty()))
-      throw std::invalid_argument(
-          "'" + std::string(kind) +
-          "' cannot be waited for; afterok, afterany and aftercorr can, of tasks of hpcbatch");
-    if (one.empty()) throw std::invalid_argument("it names no job");
-    for (std::size_t at = 0; at <= one.size();) {
-      const std::size_t stop = std::min(one.find(':', at), one.size());
-      options.emplace_back(known->second);
-      options.push_back(id_of(one.substr(at, stop - at)));
-      at = stop + 1;
-    }
-  }
-  return options;
 }
 
 }  // namespace hpcbatch::batch

@@ -72,7 +72,6 @@ class SlurmOptions {
   std::optional<Words> input(const Said& said);
   std::optional<Words> open_mode(const Said& said);
   std::optional<Words> dependency(const Said& said);
-  std::optional<Words> begin(const Said& said);
   std::optional<Words> nice(const Said& said);
   std::optional<Words> signal(const Said& said);
   std::optional<Words> export_list(const Said& said);
@@ -91,9 +90,5 @@ class SlurmOptions {
 
 /// Whether an option of sbatch sets it, and nothing else does.
 bool is_slurm_variable(std::string_view name);
-
-/// Of `afterok:2000000012:2000000013,afterany:2000000014`: options of submit.  Throws
-/// std::invalid_argument, which says what cannot be waited for.
-std::vector<std::string> slurm_dependency(const std::string& text);
 
 }  // namespace hpcbatch::batch

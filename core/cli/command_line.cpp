@@ -30,6 +30,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
       [&](const ChangeCommand& c) { return change_tasks(c, session); },
+      [&](const TimeLeftCommand& c) { return show_time_left(c, session); },
       [&](const ListCommand& c) { return list_tasks(c, session); },
       [&](const ShowCommand& c) { return show_task(c, session); },
       [&](const LogCommand& c) { return show_log(c, session); },

@@ -22,6 +22,9 @@ constexpr TaskKey::More python(std::string_view keyword) {
   return {.python = keyword};
 }
 /// `field`: its number in `Start`, of what the pilot alone acts on.
+constexpr TaskKey::More on_pilot(std::uint32_t field) {
+  return {.field = field};
+}
 constexpr TaskKey::More choice(std::string_view words, std::uint32_t field = 0) {
   return {.words = words, .field = field};
 }
@@ -51,6 +54,46 @@ constexpr std::array kKeys{
     TaskKey{"after_each", Type::Ids, "[fit]",
             "start each task when the task of the same index has succeeded", "", "--after-each ID",
             kOrder, kOnlySubmit},
+    TaskKey{"after_start", Type::Ids, "[prepare, fit+10m]",
+            "start when all of these have started; with +10m, ten minutes after that", "",
+            "--after-start ID[+TIME]", kOrder, kOnlySubmit},
+    TaskKey{"after_failed", Type::Ids, "[fit]",
+            "start when all of these have ended and at least one has failed", "",
+            "--after-failed ID", kOrder, kOnlySubmit},
+    TaskKey{"after_one", Type::Flag, "false",
+            "start as soon as one of the tasks named above is where it should be", "false",
+            "--after-one", kOrder, kOnlySubmit},
+    TaskKey{"singleton", Type::Flag, "false",
+            "start when all earlier tasks of the same name have ended; run one task of an array at "
+            "a time",
+            "false", "--singleton", kOrder, kOnlySubmit},
+    TaskKey{"begin", Type::Moment, "2026-01-31T18:00",
+            "do not start before this time, e.g. 18:30, tomorrow, now+90minutes", "at once",
+            "--begin WHEN", kOrder},
+    TaskKey{"deadline", Type::Moment, "2026-01-31T18:00",
+            "end the task as failed if it cannot end before this time", "none", "--deadline WHEN",
+            kOrder},
+    TaskKey{"requeue", Type::Flag, "true",
+            "run the task again if its node or pilot dies; `no`: never start it twice, except for "
+            "`retries`",
+            "true", "--requeue yes|no", kOrder},
+    TaskKey{"requeue_exit", Type::Whole, "85",
+            "a task that exits with this code has saved its state: run it again, which costs no "
+            "retry",
+            "none", "--requeue-exit CODE", kOrder, from_to(1, 255)},
+    TaskKey{
+        "retry_mem", Type::Factor, "1.5x",
+        "a retry after the task ran out of memory gets so many times as much, up to the largest "
+        "shape",
+        "1x; on this machine alone 1.5x", "--retry-mem FACTOR", kOrder},
+    TaskKey{"retry_time", Type::Factor, "2x",
+            "a retry after the time limit gets so many times as much time", "1x",
+            "--retry-time FACTOR", kOrder},
+    TaskKey{"grace", Type::TimeSpan, "30s", "time between TERM and KILL when the task must end",
+            "30s after the time limit, else 5s", "--grace DURATION", kOrder, on_pilot(37)},
+    TaskKey{"signal", Type::Signal, "TERM@2m",
+            "send this signal so long before the time limit or the pilot's end", "none",
+            "--signal NAME[@TIME]", kOrder, on_pilot(38)},
     TaskKey{"array", Type::Range, "1-100%20", "one task for each index; at most 20 at once", "", "",
             "", kNotPython},
     TaskKey{"numbered", Type::Flag, "false",

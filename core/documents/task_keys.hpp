@@ -25,6 +25,9 @@ struct TaskKey {
     Size,          ///< bytes
     SizeOrNone,    ///< or no bound
     TimeSpan,      ///< seconds
+    Factor,        ///< from 1 to 100, with an x behind it or without
+    Signal,        ///< its name or number, and how long before the end: the next field
+    Moment,        ///< to come: seconds since 1970, or as people write one
     Gpus,          ///< a number, a kind with a number, or what they must be
     Capability,    ///< of CUDA
     Ways,          ///< a list of needs

@@ -1,5 +1,6 @@
 #include "documents/task_values.hpp"
 
+#include "documents/moments.hpp"
 #include "documents/texts.hpp"
 #include "hardware/gpu_kind.hpp"
 #include "model/quantities.hpp"
@@ -13,6 +14,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <csignal>
+#include <ctime>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -71,6 +74,24 @@ json::value choice_in(const TaskKey& key, std::string_view text) {
   if (std::find(known.begin(), known.end(), text) != known.end()) return json::string(text);
   throw std::invalid_argument(fmt::format("'{}' is none of {}{}", show_text(text),
                                           fmt::join(known, ", "), spelling_hint(text, known)));
+}
+
+double coming_moment(std::string_view text) {
+  double seconds = 0;
+  if (is_number(text, seconds) && seconds >= 1e8) return seconds;
+  const auto moment = parse_coming_moment(text, static_cast<double>(std::time(nullptr)));
+  if (!moment)
+    refuse(text,
+           "a moment, like 18:30, tomorrow, 2026-01-31T12:00, now+90minutes or seconds since 1970");
+  return *moment;
+}
+
+json::value factor_in(std::string_view text) {
+  double factor = 0;
+  const std::string_view number = text.substr(0, text.size() - (text.ends_with('x') ? 1 : 0));
+  if (!is_number(number, factor) || factor < 1 || factor > 100)
+    refuse(text, "a factor from 1 to 100, like 1.5x");
+  return whole_where_it_can_be(factor);
 }
 
 json::value nodes_in(std::string_view text) {
@@ -168,6 +189,13 @@ json::value one_value(const TaskKey& key, std::string_view text) {
     case Type::TimeSpan:
       checked_duration(std::string(text));
       break;
+    case Type::Factor:
+      return factor_in(text);
+    case Type::Signal:
+      read_early_signal(text);
+      break;
+    case Type::Moment:
+      return whole_where_it_can_be(coming_moment(text));
     case Type::Capability:
       if (!parse_capability(text)) refuse(text, "a compute capability of CUDA, as 8.0");
       break;
@@ -182,6 +210,8 @@ json::value one_value(const TaskKey& key, std::string_view text) {
 bool keeps_letters(TaskKey::Type type) {
   switch (type) {
     case Type::Whole:
+    case Type::Factor:
+    case Type::Moment:
     case Type::Nodes:
     case Type::Cpus:
     case Type::Flag:
@@ -260,6 +290,44 @@ const std::string& checked_duration(const std::string& text) {
   if (!parse_duration(text))
     refuse(text, "a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
   return text;
+}
+
+EarlySignal read_early_signal(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, int>, 12> kNames{{{"HUP", SIGHUP},
+                                                                            {"INT", SIGINT},
+                                                                            {"QUIT", SIGQUIT},
+                                                                            {"USR1", SIGUSR1},
+                                                                            {"USR2", SIGUSR2},
+                                                                            {"TERM", SIGTERM},
+                                                                            {"ALRM", SIGALRM},
+                                                                            {"CONT", SIGCONT},
+                                                                            {"URG", SIGURG},
+                                                                            {"XCPU", SIGXCPU},
+                                                                            {"PWR", SIGPWR},
+                                                                            {"WINCH", SIGWINCH}}};
+  constexpr int kLast = 64;
+  const std::size_t at = std::min(text.find('@'), text.size());
+  std::string_view name = text.substr(0, at);
+  EarlySignal signal;
+  const bool is_numbered = is_number(name, signal.number);
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  for (const auto& [word, number] : kNames)
+    if (word == name) signal.number = number;
+  if (at < text.size()) {
+    const auto before = parse_duration(text.substr(at + 1));
+    if (!before) refuse(text, "a signal; write it as TERM@2m or USR1@90s");
+    signal.before = *before;
+  }
+  if (signal.number < 1 || signal.number > kLast || (is_numbered && at == 0))
+    refuse(text, "a signal; write a name such as TERM, USR1 or INT, as TERM@2m");
+  return signal;
+}
+
+std::size_t delay_at(std::string_view word) {
+  const std::size_t plus = word.rfind('+');
+  const bool is_one =
+      plus != std::string_view::npos && parse_duration(word.substr(plus + 1)).has_value();
+  return is_one ? plus : word.size();
 }
 
 std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {

@@ -4,8 +4,12 @@
 
 #include "documents/task_keys.hpp"
 
+#include "model/ids.hpp"
+
 #include <boost/json/value.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,6 +39,15 @@ std::optional<boost::json::value> value_of_text(const TaskKey& key, const boost:
 std::uint64_t read_size(std::string_view text);
 /// Seconds as `90`, `1h30m` or `01:30:00`; the text as it came.
 const std::string& checked_size(const std::string& text);
+/// `TERM@2m`, `USR1` (a minute before).
+struct EarlySignal {
+  int number{0};
+  Duration before{std::chrono::minutes{1}};
+};
+EarlySignal read_early_signal(std::string_view text);
+/// Where in `12+10m` the time begins that is to pass from the start of 12 on, with its `+`; its end
+/// where there is none.
+std::size_t delay_at(std::string_view word);
 const std::string& checked_duration(const std::string& text);
 /// A whole number from `low` to `high`.
 std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high);

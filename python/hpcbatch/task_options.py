@@ -27,6 +27,18 @@ class TaskOptions(TypedDict, total=False):
     after: Ids | None
     after_any: Ids | None
     after_each: Ids | None
+    after_start: Ids | None
+    after_failed: Ids | None
+    after_one: bool | None
+    singleton: bool | None
+    begin: str | float | datetime.datetime | None
+    deadline: str | float | datetime.datetime | None
+    requeue: bool | None
+    requeue_exit: int | None
+    retry_mem: float | str | None
+    retry_time: float | str | None
+    grace: str | float | datetime.timedelta | None
+    signal: str | None
     columns: ListOf[str] | AbstractSet[str] | None
     cpus: float | str | None
     memory: str | int | None
@@ -64,8 +76,9 @@ API_NAMES: dict[str, str] = {"cwd": "directory", "max_fails": "max_failures"}
 #: What Python has in other forms, by type.
 KINDS: dict[str, tuple[str, ...]] = {
     "WordList": ("columns", "not_sites", "tags"),
-    "Ids": ("after", "after_any", "after_each"),
-    "TimeSpan": ("time",),
+    "Ids": ("after", "after_any", "after_each", "after_start", "after_failed"),
+    "TimeSpan": ("grace", "time"),
+    "Moment": ("begin", "deadline"),
     "Capability": ("gpu_capability",),
     "Ways": ("one_of",),
     "Folder": ("cwd",),

@@ -118,18 +118,25 @@ TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
 
 TEST(SlurmOptionsTest, WhatHoldsAndWhatIsLeftOutIsTold) {
   const Terms terms = slurm("--mem=500 -o out.%j --mail-type=END --requeue");
-  EXPECT_THAT(terms.held, ElementsAre("--mem=500 as --mem 500M", "-o out.%j as --stdout out.%j"));
-  EXPECT_THAT(terms.left_out, ElementsAre("--mail-type=END", "--requeue"));
+  EXPECT_THAT(terms.held, ElementsAre("--mem=500 as --mem 500M", "-o out.%j as --stdout out.%j",
+                                      "--requeue as --requeue=yes"));
+  EXPECT_THAT(terms.left_out, ElementsAre("--mail-type=END"));
 }
 
 TEST(SlurmOptionsTest, TasksWaitForNumbersOfOurs) {
   EXPECT_THAT(
       slurm("-d afterok:2000000012:2000000013,afterany:2000000014,aftercorr:2000000015").options,
       ElementsAre("--after", "12", "--after", "13", "--after-any", "14", "--after-each", "15"));
+  EXPECT_THAT(slurm("-d after:2000000012+5:2000000013,afternotok:2000000014_3,singleton").options,
+              ElementsAre("--after-start", "12+300s", "--after-start", "13", "--after-failed",
+                          "14_3", "--singleton"));
+  EXPECT_THAT(slurm("-d afterok:2000000012?afterany:2000000013").options,
+              ElementsAre("--after", "12", "--after-any", "13", "--after-one"));
+  EXPECT_THAT(slurm("-d 2000000012").options, ElementsAre("--after-any", "12"));
   for (const char* wrong :
-       {"afterok:12", "singleton", "afternotok:2000000012", "after:2000000012+5",
-        "afterok:2000000012?afterok:2000000013", "afterok:2000000012_3", "afterok:", "afterok",
-        "expand:2000000012", ","})
+       {"afterok:12", "afterok:2000000012+5", "after:2000000012+x", "afterok:2000000012_x",
+        "afterok:2000000012,afterok:2000000013?afterok:2000000014", "afterok:", "afterok",
+        "afterburstbuffer:2000000012", "expand:2000000012", ","})
     EXPECT_THAT(refused(slurm, std::string("-d ") + wrong), HasSubstr("'#SBATCH -d")) << wrong;
 }
 
@@ -153,12 +160,10 @@ TEST(SlurmOptionsTest, OthersAreRefusedByName) {
                            "--gres=gpu:1,disk:2",
                            "-Z",
                            "--open-mode=a+",
-                           "--begin=now+1hour",
                            "--signal=X:USR1@10",
                            "--nodelist=n1",
                            "-w n1",
                            "--gres=nvme:100",
-                           "--deadline=noon",
                            "-n 0",
                            "--mem=lots",
                            "--cp=1",
@@ -171,10 +176,11 @@ TEST(SlurmOptionsTest, OthersAreRefusedByName) {
   EXPECT_EQ(refused(slurm, "word"), "job.sh:2: 'word' is no option of sbatch");
   EXPECT_THAT(refused(slurm, "-t=1"), HasSubstr("-t=1"));
   EXPECT_THAT(refused(slurm, "hetjob"), HasSubstr("submit a script for each of its parts"));
-  EXPECT_EQ(
-      refused(slurm, "--begin=16:00"),
-      "job.sh:2: '#SBATCH --begin=16:00': tasks start as soon as they can; run submit at that "
-      "time, by cron or at, or say --hold");
+}
+
+TEST(SlurmOptionsTest, MomentsAndWhetherItRunsAgain) {
+  EXPECT_THAT(slurm("--begin=now+1hour --deadline=noon --no-requeue").options,
+              ElementsAre("--begin", "now+1hour", "--deadline", "noon", "--no-requeue"));
 }
 
 TEST(WordsTest, SbatchHasAGrammarOfItsOwn) {
@@ -218,14 +224,34 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
   EXPECT_THAT(terms.left_out, ElementsAre("-m abe", "-M me@x"));
   EXPECT_THAT(pbs("-W depend=afterok:2000000012.server -W block=true").options,
               ElementsAre("--after", "12", "--wait"));
+  EXPECT_THAT(pbs("-W depend=after:2000000012,afternotok:2000000013 -r n").options,
+              ElementsAre("--after-start", "12", "--after-failed", "13", "--no-requeue"));
+  EXPECT_THAT(pbs("-a 1830.15").options, ElementsAre("--begin", "18:30:15"));
+  EXPECT_THAT(pbs("-a 01311830").options, ElementsAre("--begin", "01/31-18:30"));
+  EXPECT_THAT(pbs("-a 202601311830").options, ElementsAre("--begin", "2026-01-31T18:30"));
 }
 
 TEST(PbsOptionsTest, OthersAreRefusedByName) {
-  for (const char* line :
-       {"-l select=2:ncpus=1", "-l select=1:ncpus=1+1:ncpus=2", "-l nodes=2:ppn=1", "-l nodes=n1",
-        "-l software=x", "-l walltime=soon", "-a 1200", "-I", "-o host:/x", "-Q",
-        "-W stagein=a@b:c", "-W nonsense=1", "-W depend=afterok:12.server", "-l", "-P lab",
-        "-l mem=lots", "-l ncpus=0", "-j xx"})
+  for (const char* line : {"-l select=2:ncpus=1",
+                           "-l select=1:ncpus=1+1:ncpus=2",
+                           "-l nodes=2:ppn=1",
+                           "-l nodes=n1",
+                           "-l software=x",
+                           "-l walltime=soon",
+                           "-a 12000",
+                           "-a noon",
+                           "-r x",
+                           "-I",
+                           "-o host:/x",
+                           "-Q",
+                           "-W stagein=a@b:c",
+                           "-W nonsense=1",
+                           "-W depend=afterok:12.server",
+                           "-l",
+                           "-P lab",
+                           "-l mem=lots",
+                           "-l ncpus=0",
+                           "-j xx"})
     EXPECT_THAT(refused(pbs, line), HasSubstr("job.sh:2: '#PBS ")) << line;
   EXPECT_EQ(refused(pbs, "word"), "job.sh:2: 'word' is no option of qsub");
 }
@@ -268,7 +294,7 @@ TEST(DirectivesTest, EachIsInOneListAndSaysWhy) {
   }
   const std::string text = directives_as_markdown(slurm_directives(), "#SBATCH");
   EXPECT_THAT(text, HasSubstr("| `--account`, `-A` | `--account` |"));
-  EXPECT_THAT(text, HasSubstr("| `--deadline` | tasks have no deadline"));
+  EXPECT_THAT(text, HasSubstr("| `--licenses`, `-L` | say licences"));
 }
 
 /// HPCBATCH_WRITE=1 writes the lists anew.

@@ -252,7 +252,7 @@ TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
             "#HPCBATCH with what you need, or hand the script to sbatch");
   for (const char* line :
        {"--time=soon", "--output=%b.txt", "--nonsense", "--dependency=afterok:12",
-        "--begin=now+1hour", "-w n1", "--gres=nvme:100"})
+        "-w n1", "--gres=nvme:100"})
     EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))
         << line;
   EXPECT_EQ(refused_script("#SBATCH word\n:"), "/w/job.sh:1: 'word' is no option of sbatch");

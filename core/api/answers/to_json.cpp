@@ -88,6 +88,24 @@ boost::json::array to_json(const std::vector<Dependency>& after) {
   return ids;
 }
 
+void put_course(boost::json::object& object, const std::vector<Dependency>& after,
+                const Course& course) {
+  static constexpr std::array kHow{"after", "after_any", "after_each", "after_start",
+                                   "after_failed"};
+  if (!after.empty()) object["after"] = to_json(after);
+  const bool is_plain = std::all_of(after.begin(), after.end(), [](const Dependency& one) {
+    return one.kind == Dependency::Kind::Success;
+  });
+  boost::json::array how;
+  for (const Dependency& one : after) how.emplace_back(kHow.at(static_cast<std::size_t>(one.kind)));
+  if (!is_plain) object["after_how"] = std::move(how);
+  if (course.any_of_after) object["after_one"] = true;
+  if (!course.singleton.empty()) object["singleton"] = true;
+  if (course.begin) object["begin"] = seconds(*course.begin);
+  if (course.deadline) object["deadline"] = seconds(*course.deadline);
+  if (course.no_requeue) object["requeue"] = false;
+}
+
 std::string base64(std::string_view bytes) {
   std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
   sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),

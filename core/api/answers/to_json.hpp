@@ -25,6 +25,9 @@ std::string id_of(ArrayId array, IndexRange range);
 
 /// The ids of what is waited for.
 boost::json::array to_json(const std::vector<Dependency>& after);
+/// What a task waits for, how where that is not success alone, and the rest of its course.
+void put_course(boost::json::object& object, const std::vector<Dependency>& after,
+                const Course& course);
 
 // Bytes that JSON may not be able to carry: a task's item, what it printed.
 

@@ -206,6 +206,18 @@ OfTool tool_start(ToolRegistry& registry, TaskRequest& task, const SubmitRequest
   return {std::move(start), std::move(rendered->outputs)};
 }
 
+/// Where this machine is all there is, a retry that ran out of memory has more of it: nothing else
+/// could come of it.
+void grow_by_standard(const std::vector<const Site*>& sites, NewArray& array) {
+  constexpr std::uint32_t kHalfAsMuchAgain = 150;
+  if (array.retries == 0 || array.course->retry_memory != 0) return;
+  const bool is_here_alone = std::all_of(sites.begin(), sites.end(), [&](const Site* site) {
+    return site->scheduler == "local" || !may_run_at(array.needs, site->name);
+  });
+  if (is_here_alone && array.needs.amounts.get(kMemory) != Amount{})
+    array.course.edit().retry_memory = kHalfAsMuchAgain;
+}
+
 }  // namespace
 
 std::optional<RenderingAsked> rendering_elsewhere(ToolRegistry& tools, const TaskRequest& task,
@@ -269,6 +281,7 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
   choose_whole_node(task, sites_, task.array.needs);
   note_kind(task, start, task.array.needs);
   estimate(task, start, task.array.needs);
+  grow_by_standard(sites_, task.array);
   start.set_umask(request_.umask.value_or(umask_));
   if (task.output_limit != 0) start.set_output_limit(task.output_limit);
   store::Recipe& stored = made_.recipes.emplace_back();

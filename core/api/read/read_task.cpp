@@ -2,6 +2,8 @@
 
 #include "api/read/json_values.hpp"
 #include "api/read/named_paths.hpp"
+#include "api/read/pilot_fields.hpp"
+#include "api/read/read_course.hpp"
 #include "api/read/read_items.hpp"
 #include "api/read/read_needs.hpp"
 #include "api/read/read_request.hpp"
@@ -16,7 +18,6 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -64,6 +65,7 @@ struct Reading {
   TaskRequest task;
   bool has_array{false};
   bool has_command{false};
+  bool is_singleton{false};
   std::vector<std::string> columns;  ///< names for those of the items
   std::vector<std::string> item_texts;
 };
@@ -309,25 +311,33 @@ void read_before(const json::value&, const std::string&, Reading&) {}
 
 template <Dependency::Kind kind>
 void read_after(const json::value& value, const std::string& what, Reading& reading) {
-  for (const std::string& text : texts_of(value, what)) {
-    const bool is_sibling = text.starts_with('#');
-    const Selection selection = parse_selection(is_sibling ? text.substr(1) : text);
-    Dependency dependency{.array = selection.array, .kind = kind};
-    if (is_sibling) {
-      if (selection.array.value > std::numeric_limits<std::uint32_t>::max())
-        throw BadRequest(fmt::format("{} '{}': a submission has no such task", what, text));
-      dependency.array = {};
-      dependency.sibling = static_cast<std::uint32_t>(selection.array.value);
-    }
-    if (selection.indices) {
-      if (selection.indices->size() != 1)
-        throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
-      if (kind == Dependency::Kind::EachSuccess)
-        throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
-      dependency.index = selection.indices->ranges().front().first;
-    }
-    reading.task.array.after.push_back(dependency);
-  }
+  add_dependencies(value, what, kind, reading.task.array);
+}
+
+// --- its course
+
+template <std::optional<Time> Course::*into>
+void read_moment(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.course.edit().*into = moment_of(value, where);
+}
+
+template <bool Course::*into, bool means>
+void read_course(const json::value& value, const std::string& where, Reading& reading) {
+  if (bool_of(value, where) == means) reading.task.array.course.edit().*into = true;
+}
+
+template <std::uint32_t Course::*into>
+void read_factor(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.course.edit().*into = factor_of(value, where);
+}
+
+void read_requeue_exit(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.course.edit().requeue_exit =
+      static_cast<std::uint8_t>(whole_of(value, where, 1, 255));
+}
+
+void read_singleton(const json::value& value, const std::string& where, Reading& reading) {
+  reading.is_singleton = bool_of(value, where);
 }
 
 // --- plain values: how they are read is the table's to say
@@ -368,26 +378,6 @@ template <auto... place>
 void plain(const TaskKey& key, const json::value& value, const std::string& where,
            Reading& reading) {
   put(key, value, where, (reading.task.*....*place));
-}
-
-/// As a field of a message of Protocol Buffers ("Encoding": a tag and a varint), which the pilot's
-/// has by that number.
-void put_for_pilot(const TaskKey& key, const json::value& value, const std::string& where,
-                   std::string& message) {
-  std::uint64_t number = 0;
-  if (key.type == TaskKey::Type::Flag) {
-    number = bool_of(value, where) ? 1 : 0;
-  } else if (key.type == TaskKey::Type::Choice) {
-    const std::string word = text_of(value, where) + " ";
-    for (std::string words = std::string(key.more.words) + " "; !words.starts_with(word); ++number)
-      words.erase(0, words.find(' ') + 1);
-  } else {
-    number = static_cast<std::uint64_t>(whole_of(value, where, key.more.least, key.more.most));
-  }
-  for (std::uint64_t rest : {std::uint64_t{key.more.field} << 3, number}) {
-    for (; rest > 0x7f; rest >>= 7) message += static_cast<char>(0x80 | (rest & 0x7f));
-    message += static_cast<char>(rest);
-  }
 }
 
 /// A value with a grammar of its own, or that concerns more than one place.
@@ -445,6 +435,16 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"after", own<read_after<Dependency::Kind::Success>>},
       {"after_any", own<read_after<Dependency::Kind::AnyEnd>>},
       {"after_each", own<read_after<Dependency::Kind::EachSuccess>>},
+      {"after_start", own<read_after<Dependency::Kind::Start>>},
+      {"after_failed", own<read_after<Dependency::Kind::NotSuccess>>},
+      {"after_one", own<read_course<&Course::any_of_after, true>>},
+      {"singleton", own<read_singleton>},
+      {"begin", own<read_moment<&Course::begin>>},
+      {"deadline", own<read_moment<&Course::deadline>>},
+      {"retry_mem", own<read_factor<&Course::retry_memory>>},
+      {"retry_time", own<read_factor<&Course::retry_time>>},
+      {"requeue_exit", own<read_requeue_exit>},
+      {"requeue", own<read_course<&Course::no_requeue, false>>},
       {"max_running", plain<array, &A::max_running>},
       {"max_failures", own<read_max_failures>},
       {"halt_running", plain<array, &A::gives_up_running>},
@@ -520,6 +520,8 @@ void check_together(Reading& reading, const std::string& what) {
     throw BadRequest(what + " must have either 'command' or 'tool'");
   if (reading.has_command && !task.parameters.empty())
     throw BadRequest(what + ": 'parameters' belong to a tool; name one");
+  if (reading.is_singleton) array.course.edit().singleton = singleton_of(task.name, what);
+  check_course(array, what);
   check_gpu_terms(task, what);
   check_ways(task, what);
   if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {

@@ -6,6 +6,7 @@
 #include "cli/process/surroundings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
+#include "documents/task_values.hpp"
 #include "model/index_set.hpp"
 #include "posix/files.hpp"
 #include "posix/programs.hpp"
@@ -411,7 +412,7 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
 
 void resolve_waits(EngineClient& client, json::array& tasks, const std::function<void()>& connect) {
   for (json::value& task : tasks) {
-    for (const char* key : {"after", "after_any", "after_each"}) {
+    for (const char* key : {"after", "after_any", "after_each", "after_start", "after_failed"}) {
       json::value* waits = task.get_object().if_contains(key);
       if (waits == nullptr || !waits->is_array()) continue;
       json::array resolved;
@@ -420,10 +421,15 @@ void resolve_waits(EngineClient& client, json::array& tasks, const std::function
           resolved.push_back(word);
           continue;
         }
-        const std::string text(word.get_string());
+        std::string text(word.get_string());
+        std::string delay;
+        if (std::string_view(key) == "after_start") {
+          delay = text.substr(delay_at(text));
+          text.resize(text.size() - delay.size());
+        }
         if (text.starts_with(kLast)) connect();
         for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
-          resolved.emplace_back(id);
+          resolved.emplace_back(id + delay);
       }
       *waits = std::move(resolved);
     }

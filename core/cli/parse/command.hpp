@@ -183,13 +183,16 @@ struct WaitCommand {
   bool json{false};
 };
 struct ChangeCommand {
-  enum class Change { Cancel, Hold, Release, Retry };
+  enum class Change { Cancel, Hold, Release, Retry, Requeue, Update };
   Change change{Change::Cancel};
   std::vector<std::string> ids;
   std::string name;                   ///< of submissions; empty: none
   bool failed_only{false};            ///< of a retry
   std::vector<std::string> failures;  ///< of a retry: only those that failed so
-  WorkOptions needs;                  ///< what a retry says anew
+  WorkOptions needs;                  ///< what a retry or an update says anew
+  bool json{false};
+};
+struct TimeLeftCommand {
   bool json{false};
 };
 struct ListCommand {
@@ -343,7 +346,8 @@ struct ShowText {
 struct ShowVersion {};
 
 using Command =
-    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, ListCommand,
+    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand,
+                 TimeLeftCommand, ListCommand,
                  ShowCommand, LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,

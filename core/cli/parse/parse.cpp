@@ -30,6 +30,9 @@ Work
   wait ID...          wait until tasks have ended
   cancel ID...        end tasks: TERM, after 5 s KILL
   hold, release ID... keep waiting tasks from starting, and let them go
+  update ID...        change what waiting tasks ask for: --priority 10 --mem 8G
+  time-left           inside a task: seconds until it is asked to end
+  requeue ID...       end running tasks and run them again, at no charge
   retry ID...         run again what failed or was cancelled, if need be with more
 
 Look

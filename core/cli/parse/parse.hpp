@@ -31,6 +31,8 @@ void add_work_options(Verb& verb, WorkOptions& work, bool is_submit = false);
 /// Options of some of them, which say this here.
 void add_needs(Verb& verb, WorkOptions& needs,
                const std::vector<std::pair<std::string_view, std::string>>& keys);
+/// What waiting tasks can be told anew.
+void add_update_options(Verb& verb, WorkOptions& work);
 void add_split_verb(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
 void add_inventory_verbs(CLI::App& app, Command& into);

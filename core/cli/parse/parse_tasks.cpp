@@ -134,6 +134,28 @@ void add_change(CLI::App& app, Command& into, const std::string& name, const cha
                           });
 }
 
+void add_update(CLI::App& app, Command& into) {
+  add_verb<ChangeCommand>(
+      app, into, "update",
+      "change what waiting and held tasks ask for; tasks that run keep what they have. Either all "
+      "submissions that you name are changed, or none is",
+      "Examples:\n  hpcbatch update 12-15 --priority 10 --mem 8G\n  hpcbatch update last --time 2h "
+      "--after 11",
+      [](Verb& verb, ChangeCommand& made) {
+        made.change = ChangeCommand::Change::Update;
+        add_ids(verb, made.ids, "12, 12-15; last is what was submitted last");
+        verb.at_last([&made] {
+          if (made.ids.empty())
+            throw std::invalid_argument("which ones? Say ids, as 12 or 12-15, or last");
+          if (made.needs.said.empty())
+            throw std::invalid_argument(
+                "what is to change? Say it as for submit: --priority 10, --mem 8G");
+        });
+        add_update_options(verb, made.needs);
+        verb.group("Options").json(made.json);
+      });
+}
+
 double timeout_of(const std::string& text) {
   return text == "0" ? 0 : seconds_of(text);
 }
@@ -244,6 +266,14 @@ void add_task_verbs(CLI::App& app, Command& into) {
       "run tasks again that failed or were cancelled, with the commands and items that they had (a "
       "mended list of items: submit --each FILE --skip-done ID)",
       Change::Retry);
+  add_change(app, into, "requeue", "end tasks that run, and run them again; that costs no retry",
+             Change::Requeue);
+  add_update(app, into);
+  add_verb<TimeLeftCommand>(
+      app, into, "time-left",
+      "inside a task: the seconds until it is asked to end, by its time limit or its pilot's end",
+      "Examples:\n  hpcbatch time-left\n  while [ $(hpcbatch time-left) -gt 300 ]; do step; done",
+      [](Verb& verb, TimeLeftCommand& made) { verb.json(made.json); });
   add_list(app, into);
   const auto of_ids = [](Verb& verb, auto& made) {
     add_ids(verb, made.ids, made.name);

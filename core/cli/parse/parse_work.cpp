@@ -61,6 +61,10 @@ void read_export(const std::string& text, WorkOptions& work) {
 /// What the table's grammar does not say: ids, and variables that are handed on.
 std::string as_said(const TaskKey& key, const std::string& text) {
   using Type = TaskKey::Type;
+  if (key.name == "after_start") {
+    const std::size_t delay = delay_at(text);
+    return checked_id(text.substr(0, delay)) + text.substr(delay);
+  }
   if (key.type == Type::Ids) return checked_id(text);
   if (key.type != Type::Variables && key.type != Type::Values && key.type != Type::Files)
     return text;
@@ -254,11 +258,29 @@ void add_work_options(Verb& verb, WorkOptions& work, bool is_submit) {
     }
   }
   add_choices(verb, work);
+  verb.group("Order and retries").app().add_flag_callback(
+      "--no-requeue", [&work] { work.said["requeue"] = {"false"}; }, "as --requeue no");
   verb.group("Environment")
       .read(
           "--export", "LIST", [&work](const std::string& text) { read_export(text, work); },
           "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and "
           "NAME=VALUE, parted by commas, with ALL among them beside all (ALL)");
+}
+
+void add_update_options(Verb& verb, WorkOptions& work) {
+  verb.group("What changes");
+  for (const char* name :
+       {"name", "priority", "cpus", "memory", "disk", "gpus", "time", "site", "retries", "after",
+        "after_any", "after_each", "after_start", "after_failed", "begin", "deadline", "requeue"})
+    add_key(verb, work, *find_task_key(name));
+  verb.read(
+      "--max-running", "N",
+      [&work](const std::string& text) {
+        task_value(*find_task_key("max_running"), text);
+        work.said["max_running"] = {text};
+      },
+      "of an array, at most so many at once; 0: no bound");
+  add_choices(verb, work);
 }
 
 void add_needs(Verb& verb, WorkOptions& needs,

@@ -53,6 +53,7 @@ hpcbatch_slurm() {
   hpcbatch_set SLURM_JOB_PARTITION "${HPCBATCH_SITE-}"
   hpcbatch_set SLURM_CLUSTER_NAME "${HPCBATCH_SITE-}"
   hpcbatch_set SLURM_JOB_START_TIME "$(date +%s)"
+  [ -z "${HPCBATCH_DEADLINE-}" ] || hpcbatch_set SLURM_JOB_END_TIME "$HPCBATCH_DEADLINE"
   hpcbatch_set SLURM_TMPDIR "$TMPDIR"
   [ "${HPCBATCH_ATTEMPT:-1}" -le 1 ] || hpcbatch_set SLURM_RESTART_COUNT $((HPCBATCH_ATTEMPT - 1))
   [ -n "${HPCBATCH_GPUS-}" ] || return 0

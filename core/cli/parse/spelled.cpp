@@ -74,11 +74,23 @@ std::string shortest_words(const std::vector<std::string>& ids) {
   return words;
 }
 
+namespace {
+
+/// `12_3`: of an array the task with the index 3, as batch systems write it.
+bool is_element(std::string_view text) {
+  const std::size_t line = text.find('_');
+  std::uint64_t array = 0, index = 0;
+  return line != std::string_view::npos && is_number(text.substr(0, line), array) && array > 0 &&
+         is_number(text.substr(line + 1), index);
+}
+
+}  // namespace
+
 const std::string& checked_id(const std::string& text) {
   const std::size_t dot = text.find('.');
   const std::string_view submission = std::string_view(text).substr(0, dot);
   std::uint64_t number = 0;
-  if (submissions_of(text)) return text;
+  if (submissions_of(text) || is_element(text)) return text;
   bool is_good = submission == "last" || (is_number(submission, number) && number > 0);
   if (is_good && dot != std::string::npos) {
     is_good = parse_index_set(std::string_view(text).substr(dot + 1)).has_value();

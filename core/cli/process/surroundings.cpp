@@ -29,11 +29,11 @@ namespace {
 constexpr std::array<std::string_view, 3> kShells{"_", "SHLVL", "OLDPWD"};
 
 /// What a pilot gives to each task of its own.
-constexpr std::array<std::string_view, 14> kPilots{
-    "TMPDIR",           "HPCBATCH_TASK_ID",     "HPCBATCH_TASK_INDEX", "HPCBATCH_ATTEMPT",
-    "HPCBATCH_CPUS",    "HPCBATCH_MEM_MB",      "HPCBATCH_GPUS",       "HPCBATCH_GPU_KIND",
-    "HPCBATCH_METRICS", "HPCBATCH_PILOT",       "HPCBATCH_SITE",       "PWD",
-    "HPCBATCH_SCRIPT",  "HPCBATCH_BATCH_NUMBER"};
+constexpr std::array<std::string_view, 15> kPilots{
+    "TMPDIR",           "HPCBATCH_TASK_ID",      "HPCBATCH_TASK_INDEX", "HPCBATCH_ATTEMPT",
+    "HPCBATCH_CPUS",    "HPCBATCH_MEM_MB",       "HPCBATCH_GPUS",       "HPCBATCH_GPU_KIND",
+    "HPCBATCH_METRICS", "HPCBATCH_PILOT",        "HPCBATCH_SITE",       "PWD",
+    "HPCBATCH_SCRIPT",  "HPCBATCH_BATCH_NUMBER", "HPCBATCH_DEADLINE"};
 
 /// Only where the caller itself is a task; else they are the user's own settings.
 constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",

@@ -393,7 +393,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array kWaits{"after", "after_any", "after_each"};
+constexpr std::array kWaits{"after", "after_any", "after_each", "after_start", "after_failed"};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& sentence) {
   throw CommandError(kExitUsage, file + ": " + sentence);
@@ -444,7 +444,14 @@ void Graph::each_word(std::size_t task, Do look) const {
     if (value->is_string()) *value = json::array{*value};
     if (!value->is_array()) continue;
     for (json::value& word : value->get_array()) {
-      if (word.is_string()) look(word.get_string());
+      if (!word.is_string()) continue;
+      json::string& text = word.get_string();
+      const std::size_t delay =
+          std::string_view(key) == "after_start" ? delay_at(text) : text.size();
+      const json::string behind = text.subview(delay);
+      text.resize(delay);
+      look(text);
+      text += behind;
     }
   }
 }

@@ -1,4 +1,4 @@
-// `cancel`, `hold`, `release`, `retry`: what changes tasks that there are.
+// `cancel`, `hold`, `release`, `retry`, `requeue`, `update`: what changes tasks that there are.
 #include "cli/client/engine_client.hpp"
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
@@ -32,6 +32,10 @@ Words words_of(ChangeCommand::Change change) {
       return {"release", "released", "none of these tasks is held"};
     case Change::Retry:
       return {"retry", "queued again", "none of these tasks has failed or was cancelled"};
+    case Change::Requeue:
+      return {"requeue", "told to end and run again", "none of these tasks runs"};
+    case Change::Update:
+      return {"update", "changed", "none of these tasks waits"};
   }
   return {};
 }
@@ -89,7 +93,13 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   json::object needs;
   for (const auto& [key, texts] : command.needs.said)
     needs[key] = task_value(*find_task_key(key), texts);
-  if (!needs.empty()) request["needs"] = std::move(needs);
+  if (command.change == ChangeCommand::Change::Update) {
+    json::array one{std::move(needs)};
+    resolve_waits(client, one, [] {});
+    request["set"] = std::move(one.front());
+  } else if (!needs.empty()) {
+    request["needs"] = std::move(needs);
+  }
   if (command.failed_only) request["failed_only"] = true;
   if (!command.failures.empty())
     request["failures"] = json::array(command.failures.begin(), command.failures.end());

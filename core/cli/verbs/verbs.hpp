@@ -10,6 +10,7 @@ int run_task(const RunCommand& command, const Session& session);
 int submit_tasks(const SubmitCommand& command, const Session& session);
 int wait_for_tasks(const WaitCommand& command, const Session& session);
 int change_tasks(const ChangeCommand& command, const Session& session);
+int show_time_left(const TimeLeftCommand& command, const Session& session);
 int list_tasks(const ListCommand& command, const Session& session);
 int show_task(const ShowCommand& command, const Session& session);
 int show_log(const LogCommand& command, const Session& session);

@@ -1,0 +1,13 @@
+// What sbatch's --dependency says.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch::batch {
+
+/// Of `afterok:2000000012:2000000013_4,after:2000000014+10` or `afterok:2000000012?singleton`: options
+/// of submit.  Throws std::invalid_argument, which says what cannot be waited for.
+std::vector<std::string> slurm_dependency(const std::string& text);
+
+}  // namespace hpcbatch::batch
