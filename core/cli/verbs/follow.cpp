@@ -61,7 +61,7 @@ std::string bytes_of(const json::object& piece) {
   return *bytes;
 }
 
-Follower::Why Follower::follow(std::optional<Clock::time_point> until) {
+OutputFollower::Why OutputFollower::follow(std::optional<Clock::time_point> until) {
   if (until) engine_.give_up_at(*until);
   Why why = Why::Interrupted;
   try {
@@ -76,7 +76,7 @@ Follower::Why Follower::follow(std::optional<Clock::time_point> until) {
   return why;
 }
 
-Follower::Why StreamedTask::follow_until(std::optional<Clock::time_point> until) {
+OutputFollower::Why StreamedTask::follow_until(std::optional<Clock::time_point> until) {
   for (;;) {
     if (!lines_) lines_ = http_.follow("/v1/tasks/" + id_ + "/log?follow=1");
     const LineStream::Next next = lines_->next(patience(until));
@@ -292,7 +292,7 @@ void ManyFollower::show_progress() {
   view_.progress(counts());
 }
 
-Follower::Why ManyFollower::follow_until(std::optional<Clock::time_point> until) {
+OutputFollower::Why ManyFollower::follow_until(std::optional<Clock::time_point> until) {
   print_all_that_can_be();
   while (!open_.empty()) {
     if (until && Clock::now() >= *until) return Why::Late;

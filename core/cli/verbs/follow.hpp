@@ -49,14 +49,14 @@ struct AskedOutput {
 void print_task(const AskEngine& ask, const AskedOutput& asked);
 
 /// Survives a restart of the engine.
-class Follower {
+class OutputFollower {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Why { Ended, Late, Interrupted, OutputClosed };
 
-  virtual ~Follower() = default;
-  Follower(const Follower&) = delete;
-  Follower& operator=(const Follower&) = delete;
+  virtual ~OutputFollower() = default;
+  OutputFollower(const OutputFollower&) = delete;
+  OutputFollower& operator=(const OutputFollower&) = delete;
 
   /// Until all has ended and is printed, or until `until`.  After Interrupted it may be called
   /// again.  Throws CommandError, also where the engine stays away.
@@ -69,7 +69,7 @@ class Follower {
   void hush() { is_quiet_ = true; }
 
  protected:
-  Follower(EngineClient& client, const Session& session, LogCommand log)
+  OutputFollower(EngineClient& client, const Session& session, LogCommand log)
       : engine_(client, session, status_), log_(std::move(log)) {}
   /// Ended or Late.
   virtual Why follow_until(std::optional<Clock::time_point> until) = 0;
@@ -84,10 +84,10 @@ class Follower {
 };
 
 /// One task: each byte is written once, as soon as it is there.
-class StreamedTask final : public Follower {
+class StreamedTask final : public OutputFollower {
  public:
   StreamedTask(EngineClient& client, const Session& session, std::string id, LogCommand log = {})
-      : Follower(client, session, std::move(log)),
+      : OutputFollower(client, session, std::move(log)),
         http_(client.http()),
         session_(session),
         id_(std::move(id)) {}
@@ -114,7 +114,7 @@ class StreamedTask final : public Follower {
 };
 
 /// Many tasks of one submission: what each printed is written when it has ended.
-class ManyFollower final : public Follower {
+class ManyFollower final : public OutputFollower {
  public:
   struct Options {
     LogCommand log{};
@@ -125,7 +125,7 @@ class ManyFollower final : public Follower {
   };
 
   ManyFollower(EngineClient& client, const Session& session, Options options)
-      : Follower(client, session, options.log), options_(std::move(options)) {}
+      : OutputFollower(client, session, options.log), options_(std::move(options)) {}
 
   /// Before the submit: ends from now on are seen.  `client`: whose tasks they are.
   void begin(const std::string& client);

@@ -62,7 +62,7 @@ std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
 }
 
 /// Of a submission with several each task's output when it has ended, until all have.
-std::unique_ptr<Follower> follower_of(EngineClient& client, const LogCommand& command,
+std::unique_ptr<OutputFollower> follower_of(EngineClient& client, const LogCommand& command,
                                       const Session& session, const std::string& id) {
   const bool is_task = id.find('.') != std::string::npos;
   const json::object whole = is_task ? json::object() : client.get("/v1/arrays/" + id);
@@ -79,9 +79,9 @@ std::unique_ptr<Follower> follower_of(EngineClient& client, const LogCommand& co
 int follow(EngineClient& client, const LogCommand& command, const Session& session,
            const std::string& id) {
   const auto follower = follower_of(client, command, session, id);
-  const Follower::Why why = follower->follow();
-  if (why == Follower::Why::Interrupted) throw InterruptedByUser{};
-  if (why == Follower::Why::Ended) return kExitDone;
+  const OutputFollower::Why why = follower->follow();
+  if (why == OutputFollower::Why::Interrupted) throw InterruptedByUser{};
+  if (why == OutputFollower::Why::Ended) return kExitDone;
   const std::string& trouble = follower->trouble();
   throw OutputClosed(trouble.empty() ? "cannot write the output: nobody reads it" : trouble,
                      trouble.empty());

@@ -325,9 +325,9 @@ void withdraw(const Places& places, const json::object& request) {
 }
 
 /// `what` names the work; what has been cancelled ends within `last_wait`, or is not waited for.
-int run_to_the_end(Follower& follower, const Session& session, const std::string& id,
+int run_to_the_end(OutputFollower& follower, const Session& session, const std::string& id,
                    const std::string& what, std::chrono::seconds last_wait) {
-  using Why = Follower::Why;
+  using Why = OutputFollower::Why;
   const bool is_many = what == id;
   const Why why = follower.follow();
   if (why == Why::Ended) return follower.tell_end();
@@ -345,7 +345,7 @@ int run_to_the_end(Follower& follower, const Session& session, const std::string
   Why again = Why::Late;
   try {
     // The second time the user means us.
-    again = follower.follow(Follower::Clock::now() + last_wait);
+    again = follower.follow(OutputFollower::Clock::now() + last_wait);
     if (again == Why::Interrupted) session.interrupt.take();
   } catch (const CommandError&) {
     // An engine that goes away now has been told.
