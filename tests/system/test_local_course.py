@@ -57,14 +57,18 @@ def test_one_of_several_is_enough(shared):
     bad = shared.submit("--", "false")
     held = shared.submit("--hold", "--", "true")
     good = shared.submit("--", "true")
-    assert shared.wait(shared.submit("--after", bad, "--after", good, "--after", held, "--after-one", "--", "true")) == 0
+    assert (
+        shared.wait(shared.submit("--after", bad, "--after", good, "--after", held, "--after-one", "--", "true")) == 0
+    )
     other = shared.submit("--after", bad, "--after-failed", good, "--after-one", "--", "true")
     assert shared.wait(other) == 1
     shared.ok("cancel", held)
 
 
 def test_an_index_as_its_user_counts(shared, folder):
-    array = shared.submit("--array", "0-2", "--", "sh", "-c", f"test $HPCBATCH_TASK_INDEX != 1 && touch {folder}/$HPCBATCH_TASK_INDEX")
+    array = shared.submit(
+        "--array", "0-2", "--", "sh", "-c", f"test $HPCBATCH_TASK_INDEX != 1 && touch {folder}/$HPCBATCH_TASK_INDEX"
+    )
     assert shared.wait(shared.submit("--after", f"{array}_0", "--", "test", "-e", folder / "0")) == 0
     assert shared.wait(shared.submit("--after", f"{array}_1", "--", "true")) == 1
 
@@ -102,7 +106,9 @@ def test_runs_at_its_deadline(shared):
     assert shared.show(task)["failure"] == "deadline"
 
 
-@pytest.mark.parametrize("words", [("--begin", "soon"), ("--signal", "FOO@2m"), ("--requeue-exit", "0"), ("--singleton",)])
+@pytest.mark.parametrize(
+    "words", [("--begin", "soon"), ("--signal", "FOO@2m"), ("--requeue-exit", "0"), ("--singleton",)]
+)
 def test_what_makes_no_sense_is_refused(shared, words):
     result = shared.verb("submit", *words, "--", "true")
     assert result.code == 2 and len(result.err.strip().splitlines()) == 1, result.err
@@ -112,10 +118,12 @@ def test_what_makes_no_sense_is_refused(shared, words):
 
 
 def test_a_task_knows_when_its_time_ends(shared):
-    out = shared.ok("run", "--time", "60", "--", "sh", "-c", "echo $HPCBATCH_DEADLINE; hpcbatch time-left; date +%s")
+    out = shared.ok(
+        "run", "--time", "60", "--", "sh", "-c", f"echo $HPCBATCH_DEADLINE; {shared.program} time-left; date +%s"
+    )
     deadline, left, now = map(int, out.split())
     assert 0 <= deadline - now <= 60 and abs(deadline - now - left) <= 2
-    assert shared.verb("run", "--", "hpcbatch", "time-left").code == 1
+    assert shared.verb("run", "--", shared.program, "time-left").code == 1
     assert "no task of hpcbatch" in shared.verb("time-left").err
 
 
@@ -155,7 +163,10 @@ def test_is_run_again_by_hand(shared, folder):
 
 def test_what_waits_is_told_other_terms(shared):
     ids = [shared.submit("--hold", "--", "true") for _ in range(2)]
-    assert shared.ok("update", *ids, "--priority", "7", "--mem", "100M", "--time", "5m", "--name", "new") == "2 tasks changed\n"
+    assert (
+        shared.ok("update", *ids, "--priority", "7", "--mem", "100M", "--time", "5m", "--name", "new")
+        == "2 tasks changed\n"
+    )
     for task in ids:
         shown = shared.json("list", task)[0]
         assert shown["name"] == "new"
