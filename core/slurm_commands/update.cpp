@@ -57,12 +57,12 @@ void set_dependency(const std::string& value, json::object& set) {
   try {
     options = batch::slurm_dependency(value);
   } catch (const std::invalid_argument& error) {
-    throw CommandFailed(std::string("Job dependency problem: ") + error.what());
+    throw CommandFailed(std::string("scontrol: error: Job dependency problem: ") + error.what());
   }
   for (std::size_t at = 0; at + 1 < options.size(); at += 2) {
     const auto key = kKeys.find(options[at]);
     if (key == kKeys.end())
-      throw CommandFailed("'" + value + "' goes with a submit alone");
+      throw CommandFailed("scontrol: error: '" + value + "' goes with a submit alone");
     json::value& list = set[key->second];
     if (!list.is_array()) list = json::array{};
     list.as_array().push_back(json::string(options[at + 1]));
@@ -72,7 +72,7 @@ void set_dependency(const std::string& value, json::object& set) {
 /// `TimeLimit`, `+10:00`: of sbatch's forms that say when, none are relative here.
 std::string time_text(const std::string& value) {
   const auto time = slurm_time(value);
-  if (!time) throw CommandFailed("Invalid TimeLimit value: " + value);
+  if (!time) throw CommandFailed("scontrol: error: Invalid TimeLimit value: " + value);
   return std::to_string(time->count()) + "s";
 }
 
@@ -92,7 +92,7 @@ json::object changes_in(const std::vector<std::string>& words, std::vector<std::
         std::begin(kUpdated), std::end(kUpdated),
         [&](const Updated& one) { return !name.empty() && one.name.starts_with(name); });
     if (equals == word.size() || known == std::end(kUpdated))
-      throw CommandFailed("Update of this parameter is not supported: " + word +
+      throw CommandFailed("scontrol: error: Update of this parameter is not supported: " + word +
                           "\nscontrol: error: hpcbatch changes Name, Priority, TimeLimit, NumCPUs, "
                           "MinMemoryNode, Partition, StartTime, Deadline, Requeue, Dependency and "
                           "ArrayTaskThrottle");
@@ -140,8 +140,8 @@ int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJ
   std::vector<std::string> jobs;
   const json::object set = changes_in(words, jobs);
   if (jobs.empty() || set.empty())
-    throw CommandFailed("say it as 'update JobId=2000000012 TimeLimit=1:00:00'");
-  const NamedJobs named = named_jobs(jobs, "Invalid job id: ");
+    throw CommandFailed("scontrol: error: say it as 'update JobId=2000000012 TimeLimit=1:00:00'");
+  const NamedJobs named = named_jobs(jobs, "scontrol: error: Invalid job id: ");
   if (!named.real.empty()) {
     if (named.ours.empty()) {
       if (const auto code = run_real(call, call.words)) return *code;
