@@ -517,9 +517,10 @@ int scontrol(const Call& call, const Session& session) {
     print_text("Slurmctld(primary) at hpcbatch is UP\n");
     return 0;
   }
-  throw CommandFailed("invalid keyword: " + verb +
-                      "\nscontrol: error: hpcbatch has show, update, hold, release, requeue, wait_job, "
-                      "ping and version");
+  throw CommandFailed(
+      "invalid keyword: " + verb +
+      "\nscontrol: error: hpcbatch has show, update, hold, release, requeue, wait_job, "
+      "ping and version");
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -153,25 +153,10 @@ TEST(SlurmOptionsTest, ASignalGoesToTheScript) {
 }
 
 TEST(SlurmOptionsTest, OthersAreRefusedByName) {
-  for (const char* line : {"-N 4",
-                           "--nodes=2-4",
-                           "--time=soon",
-                           "--nonsense",
-                           "--gres=gpu:1,disk:2",
-                           "-Z",
-                           "--open-mode=a+",
-                           "--signal=X:USR1@10",
-                           "--nodelist=n1",
-                           "-w n1",
-                           "--gres=nvme:100",
-                           "-n 0",
-                           "--mem=lots",
-                           "--cp=1",
-                           "--",
-                           "--output=%b.txt",
-                           "--hold=yes",
-                           "--partition",
-                           "-i in.%N"})
+  for (const char* line :
+       {"-N 4", "--nodes=2-4", "--time=soon", "--nonsense", "--gres=gpu:1,disk:2", "-Z",
+        "--open-mode=a+", "--signal=X:USR1@10", "--nodelist=n1", "-w n1", "--gres=nvme:100", "-n 0",
+        "--mem=lots", "--cp=1", "--", "--output=%b.txt", "--hold=yes", "--partition", "-i in.%N"})
     EXPECT_THAT(refused(slurm, line), HasSubstr("job.sh:2: '")) << line;
   EXPECT_EQ(refused(slurm, "word"), "job.sh:2: 'word' is no option of sbatch");
   EXPECT_THAT(refused(slurm, "-t=1"), HasSubstr("-t=1"));

@@ -347,12 +347,11 @@ struct ShowVersion {};
 
 using Command =
     std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand,
-                 TimeLeftCommand, ListCommand,
-                 ShowCommand, LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
-                 EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
-                 FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
-                 DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 NewToolCommand, PluginCommand, BatchCommandsCommand, WebCommand, ShowText,
-                 ShowVersion>;
+                 TimeLeftCommand, ListCommand, ShowCommand, LogCommand, ExplainCommand,
+                 InventoryCommand, EngineStartCommand, EngineStopCommand, EngineReloadCommand,
+                 EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions, DoctorCommand,
+                 TopCommand, ReportCommand, DropboxCommand, BackupCommand, WaitsCommand,
+                 TrainCommand, KeepCommand, SimCommand, NewToolCommand, PluginCommand,
+                 BatchCommandsCommand, WebCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

@@ -267,21 +267,22 @@ void add_engine_verbs(CLI::App& app, Command& into) {
                 "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)")
             .json(made.json);
       });
-  for (const bool of_pbs : {false, true}) {
-    const std::string name = of_pbs ? "pbs" : "slurm";
+  const auto add_commands = [&](const std::string& verb_name, const char* commands, bool of_pbs) {
+    const std::string folder = std::string("~/hpcbatch-") + (of_pbs ? "pbs" : "slurm");
     add_verb<BatchCommandsCommand>(
-        app, into, name + "-commands",
-        std::string("make a folder of ") + (of_pbs ? "qsub, qstat" : "sbatch, squeue") +
-            " and others that are for tasks",
-        "Examples:\n  hpcbatch " + name + "-commands ~/hpcbatch-" + name + "\n  PATH=~/hpcbatch-" +
-            name + ":$PATH nextflow run main.nf",
+        app, into, verb_name,
+        std::string("make a folder of ") + commands + " and others that are for tasks",
+        "Examples:\n  hpcbatch " + verb_name + " " + folder + "\n  PATH=" + folder +
+            ":$PATH nextflow run main.nf",
         [of_pbs](Verb& verb, BatchCommandsCommand& made) {
           made.of_pbs = of_pbs;
           verb.path("DIR", "", made.directory, "the folder; put it first in PATH")
               .required()
               .json(made.json);
         });
-  }
+  };
+  add_commands("slurm-commands", "sbatch, squeue", false);
+  add_commands("pbs-commands", "qsub, qstat", true);
   add_verb<DoctorCommand>(app, into, "doctor",
                           "check this installation; exit 1 if something is bad",
                           "Examples:\n  hpcbatch doctor\n  hpcbatch doctor --json",

@@ -258,8 +258,10 @@ void add_work_options(Verb& verb, WorkOptions& work, bool is_submit) {
     }
   }
   add_choices(verb, work);
-  verb.group("Order and retries").app().add_flag_callback(
-      "--no-requeue", [&work] { work.said["requeue"] = {"false"}; }, "as --requeue no");
+  verb.group("Order and retries")
+      .app()
+      .add_flag_callback(
+          "--no-requeue", [&work] { work.said["requeue"] = {"false"}; }, "as --requeue no");
   verb.group("Environment")
       .read(
           "--export", "LIST", [&work](const std::string& text) { read_export(text, work); },

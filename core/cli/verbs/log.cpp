@@ -63,7 +63,7 @@ std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
 
 /// Of a submission with several each task's output when it has ended, until all have.
 std::unique_ptr<OutputFollower> follower_of(EngineClient& client, const LogCommand& command,
-                                      const Session& session, const std::string& id) {
+                                            const Session& session, const std::string& id) {
   const bool is_task = id.find('.') != std::string::npos;
   const json::object whole = is_task ? json::object() : client.get("/v1/arrays/" + id);
   if (is_task || text_at(whole, "indices") == "0")
