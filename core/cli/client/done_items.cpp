@@ -173,9 +173,9 @@ int exit_code_of(const json::object& task) {
 }
 
 int highest_exit_code(EngineClient& client, const std::string& submission) {
-  constexpr std::size_t kPage = 1000;
+  constexpr std::size_t kTasksAtOnce = 1000;
   const std::string target =
-      "/v1/tasks?full=1&limit=" + std::to_string(kPage) + "&array=" + submission;
+      "/v1/tasks?full=1&limit=" + std::to_string(kTasksAtOnce) + "&array=" + submission;
   int highest = 0;
   for (std::string next = target;;) {
     const json::object answer = client.get(next);
@@ -183,7 +183,7 @@ int highest_exit_code(EngineClient& client, const std::string& submission) {
     if (lines == nullptr) return highest;
     for (const json::value& line : *lines)
       highest = std::max(highest, exit_code_of(line.as_object()));
-    if (lines->size() < kPage) return highest;
+    if (lines->size() < kTasksAtOnce) return highest;
     const std::string last = text_at(lines->back().as_object(), "id");
     next = target;
     // The beginning of a range.
