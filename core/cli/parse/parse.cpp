@@ -26,28 +26,28 @@ constexpr const char* kOverview = R"(hpcbatch runs many small tasks inside few b
 Work
   run -- CMD          run one task, stream its output, exit as it exits
   submit -- CMD       queue a task, an array or a file of tasks; print the ids
-  split -- CMD        a list of files in parts of some files, and one result
+  split -- CMD        cut a list of files into parts, and merge their results
   wait ID...          wait until tasks have ended
   cancel ID...        end tasks: TERM, after 5 s KILL
-  hold, release ID... keep waiting tasks from starting, and let them go
+  hold, release ID... keep waiting tasks from starting, and let them start
   update ID...        change what waiting tasks ask for: --priority 10 --mem 8G
   time-left           inside a task: seconds until it is asked to end
-  requeue ID...       end running tasks and run them again, at no charge
-  retry ID...         run again what failed or was cancelled, if need be with more
+  requeue ID...       end running tasks and run them again; costs no retry
+  retry ID...         run failed or cancelled tasks again, e.g. with --mem 8G
 
 Look
   list [ID]           what was submitted, newest first; or the tasks of one
-  show ID             one in full
+  show ID             a task or submission in full
   log ID              what a task printed
   explain ID          why it waits, or how it failed
   top                 the live view
   web                 a page in your browser: live plots, tasks, sites
   report              what tasks asked for and used, and what would save most
   waits [SHAPE]       how long allocations wait in the queues
-  keep [SHAPE]        have pilots of a shape there until a time, or list those
-  sim TRACE           how near waits are told on a cluster's own past
+  keep [SHAPE]        keep pilots of a shape running until a given time
+  sim TRACE           how good forecasts of waits are on a cluster's past
   sites, allocations, pilots, tools [show NAME | check NAME]
-  sites add NAME      ask a batch system, and write its entry for you
+  sites add NAME      write the configuration of a cluster for you
   sites clean NAME    remove old files from its workspace
 
 Engine
@@ -57,14 +57,14 @@ Engine
   fsck                check the store; --salvage NEWFILE saves what can be read
   doctor              check this installation
   plugin new, check, list   write tools and schedulers in C++
-  slurm-commands DIR, pbs-commands DIR   sbatch or qsub and others that are for tasks
+  slurm-commands DIR, pbs-commands DIR   make sbatch or qsub that submit tasks
   snakemake-profile   print a profile for Snakemake
   completion SHELL, manual   for bash, zsh or fish, and for man
 
-An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
-that you submitted last.
-`hpcbatch VERB --help` says more, with an example; `hpcbatch help task-file`
-what a file of tasks may hold.
+An id is 12, a task of an array is 12.345, a range is 12.1-99; last is your
+newest submission.
+`hpcbatch VERB --help` prints options and examples; `hpcbatch help task-file`
+prints the keys of a file of tasks.
 )";
 
 /// What stands after `--` is the command, whatever it looks like.

@@ -194,8 +194,7 @@ void add_report(CLI::App& app, Command& into) {
             .value("--by", "WORD", made.by, checked_by,
                    "a row for each kind of task, site, client or day (kind)")
             .flag("--csv", made.csv, "all rows, with titles")
-            .option("--html", "FILE", made.html,
-                    "write a page with plots, which needs nothing beside it")
+            .option("--html", "FILE", made.html, "write a page with plots, a single file")
             .excludes("--csv")
             .flag("--json", made.json, "one JSON object, with stable keys")
             .excludes("--csv")
@@ -206,20 +205,23 @@ void add_report(CLI::App& app, Command& into) {
 }  // namespace
 
 void add_inventory_verbs(CLI::App& app, Command& into) {
-  CLI::App& sites = add_inventory(app, into, Kind::Sites, "sites", "the places with a batch system",
-                                  "look at the site and say what works");
+  CLI::App& sites =
+      add_inventory(app, into, Kind::Sites, "sites", "the clusters and machines that run tasks",
+                    "look at the site and say what works");
   add_sites_add(sites, into);
   add_act(sites, into, Kind::Sites, Act::Clean, "clean",
           "remove from its workspace what neither an allocation nor a kept result needs",
           "How long files stay, and how many, is set by keep_for and keep_limit of the site.\n"
           "Examples:\n  hpcbatch sites clean cluster --dry-run\n  hpcbatch sites clean cluster");
   add_act(sites, into, Kind::Sites, Act::Resume, "resume",
-          "ask it for pilots again at once, where that pauses after refusals or failures",
+          "request pilots there again at once, if that pauses after refusals or failures",
           "Examples:\n  hpcbatch sites resume cluster\n  hpcbatch sites resume cluster --json");
   add_inventory(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
                 nullptr);
-  add_inventory(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
-  CLI::App& tools = add_inventory(app, into, Kind::Tools, "tools", "the recipes of tasks",
+  add_inventory(app, into, Kind::Pilots, "pilots",
+                "hpcbatch's processes on the nodes, which run tasks", nullptr);
+  CLI::App& tools = add_inventory(app, into, Kind::Tools, "tools",
+                                  "named kinds of task: inputs, outputs, needs, command",
                                   "whether its file is good and its plugin loads");
   add_verb<NewToolCommand>(tools, into, "new", "write the file of a tool to start from",
                            "Examples:\n  hpcbatch tools new loudness\n"
@@ -251,7 +253,7 @@ void add_engine_verbs(CLI::App& app, Command& into) {
       "Examples:\n  hpcbatch backup /data/hpcbatch-store.db\n"
       "  hpcbatch backup backups/today.db --json\n"
       "To put it back: stop the engine, remove store.db and store.db-wal in its state directory, "
-      "copy FILE to store.db. Leave store.db-mark: it says which ids were given since.",
+      "copy FILE to store.db. Keep store.db-mark: it records which ids were given since.",
       [](Verb& verb, BackupCommand& made) {
         verb.path("FILE", "", made.file, "a new file").required().json(made.json);
       });
@@ -261,9 +263,9 @@ void add_engine_verbs(CLI::App& app, Command& into) {
       [](Verb& verb, WebCommand& made) {
         verb.option("--port", "N", made.port, "listen on this port of 127.0.0.1 (any that is free)")
             .flag("--view", made.view, "the page only looks: no cancel, retry or resume")
-            .flag("--stay", made.stay, "stay when this terminal is closed")
+            .flag("--stay", made.stay, "keep running when this terminal is closed")
             .path(
-                "--socket", "", made.socket,
+                "--socket", "FILE", made.socket,
                 "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)")
             .json(made.json);
       });
@@ -271,9 +273,9 @@ void add_engine_verbs(CLI::App& app, Command& into) {
     const std::string folder = std::string("~/hpcbatch-") + (of_pbs ? "pbs" : "slurm");
     add_verb<BatchCommandsCommand>(
         app, into, verb_name,
-        std::string("make a folder of ") + commands + " and others that are for tasks",
-        "Examples:\n  hpcbatch " + verb_name + " " + folder + "\n  PATH=" + folder +
-            ":$PATH nextflow run main.nf",
+        std::string("make a folder with ") + commands + " and others that work with tasks",
+        "Examples:\n  hpcbatch " + verb_name + " " + folder + "\n  PATH=" + folder + ":$PATH " +
+            (of_pbs ? "qsub" : "sbatch") + " job.sh",
         [of_pbs](Verb& verb, BatchCommandsCommand& made) {
           made.of_pbs = of_pbs;
           verb.path("DIR", "", made.directory, "the folder; put it first in PATH")

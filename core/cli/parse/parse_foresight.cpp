@@ -29,9 +29,9 @@ void add_waits(CLI::App& app, Command& into) {
       app, into, "waits", "how long allocations wait in the queues",
       "Examples:\n  hpcbatch waits gpu\n  hpcbatch waits eval --site cluster\n"
       "  hpcbatch waits train --site cluster --days 60\n"
-      "Of waits that have ended: half were no longer than what is said with 50 %, nine in ten no "
-      "longer than with 90 %.  Nothing is said of fewer than ten, nor while the last bounds did "
-      "not hold.",
+      "Half of earlier waits were no longer than the time printed for 50 %, nine in ten no longer "
+      "than that for 90 %.  A forecast from earlier waits needs ten of them, and stops while "
+      "its last ones were wrong.",
       [](Verb& verb, Asked& made) {
         verb.read(
                 "SHAPE", "",
@@ -40,9 +40,8 @@ void add_waits(CLI::App& app, Command& into) {
                   made.waits.score = text == "eval";
                   if (!made.is_training && !made.waits.score) made.waits.shape = text;
                 },
-                "only this one (all); `eval` instead: how good the words of the past were; "
-                "`train`: "
-                "learn from the site's accounting")
+                "only this one (all); `eval` instead: how good earlier forecasts were; "
+                "`train`: learn from the site's accounting")
             .option("--site", "NAME", made.waits.site, "only this one (all)")
             .count("--days", made.training.days, "of accounting that `train` learns from (30)", 400)
             .option("--estimator", "NAME", made.training.estimator,
@@ -64,10 +63,10 @@ std::int64_t until_of(const std::string& text) {
 void add_keep(CLI::App& app, Command& into) {
   add_verb<KeepCommand>(
       app, into, "keep",
-      "have pilots of a shape there until a time, or list the shapes that are kept",
+      "keep pilots of a shape running until a given time, or list the shapes that are kept",
       "Examples:\n  hpcbatch keep gpu --until 18:00\n  hpcbatch keep gpu --end\n"
-      "Each allocation's successor is asked for so early that it starts about when the one before "
-      "it ends, as far as that can be foreseen (`hpcbatch waits`). Limits of site and shape hold.",
+      "The next allocation is requested early enough to start about when the one before it ends, "
+      "as far as that can be foreseen (`hpcbatch waits`). Limits of site and shape hold.",
       [](Verb& verb, KeepCommand& made) {
         verb.option("SHAPE", "", made.shape, "of the configuration (without: list those kept)")
             .option("--site", "NAME", made.site, "the shape's (the only one that has it)")
@@ -89,7 +88,8 @@ void add_keep(CLI::App& app, Command& into) {
 
 void add_sim(CLI::App& app, Command& into) {
   add_verb<SimCommand>(
-      app, into, "sim", "play a cluster's past: how near waits are told that really were",
+      app, into, "sim",
+      "simulate a cluster's past: how close forecasts of waits come to the real waits",
       "Examples:\n"
       "  sacct -aPXr gpu --noconvert -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
       "    End,Priority,Timelimit,NNodes,AllocCPUS,Partition | hpcbatch sim -\n"

@@ -153,56 +153,55 @@ void add_items(Verb& verb, ItemOptions& items) {
       ->trigger_on_parse()
       ->type_name("WORD...");
   verb.flag("-0,--null", items.null,
-            "what --each reads has a zero byte behind each item, as find -print0 writes it");
+            "items that --each reads end with a zero byte, as find -print0 writes them");
   verb.app().get_option("--null")->needs("--each");
   verb.option("--columns", "SEPARATOR", items.columns,
               "a line has several items, {1}, {2} and so on, between these: a text, tab, or space "
               "for any blanks")
       .flag("--header", items.header, "the first line has names for the columns: {NAME}")
       .flag("--link", items.link,
-            "of several lists the first of each, then the second of each, and so on");
+            "combine the first items of several lists, then the second ones, and so on");
 }
 
 void add_many(Verb& verb, ManyOptions& many) {
   verb.group("Many").value(
       "--array", "RANGE", many.array, parse_array,
-      "one task for each index, as 1-100, 1-100:2 (each second) or 1-100%8 (at most 8 at once), "
+      "one task for each index: 1-100, 1-100:2 (every second) or 1-100%8 (at most 8 at once), "
       "which it finds in HPCBATCH_TASK_INDEX; from 0 as well (0-9), where ids still count from 1. "
       "With --each or --items: only the items of these numbers");
   add_items(verb, many.items);
   verb.values(
           "--skip-done", "ID", many.skip_done, checked_id,
-          "leave out the items that ended well in that submission, or in those that it had left "
-          "out itself: after a list was mended, only what is new or failed is run; the others "
-          "keep their numbers; may be repeated")
-      .count("--max-running", many.max_running, "at most so many at once (no bound)")
+          "skip items that succeeded in that submission or in those that it skipped itself: after "
+          "you corrected a list, only new and failed items run; items keep their numbers; may be "
+          "repeated")
+      .count("--max-running", many.max_running, "run at most this many at once (no limit)")
       .value("--max-fails", "N", many.halt, parse_max_fails,
-             "with more failures, what has not started is cancelled (no bound); those that run by "
-             "then may fail too")
+             "after more failures, cancel the tasks that have not started (no limit); running ones "
+             "may fail too")
       .value("--halt", "WHEN,fail=N[%]", many.halt, parse_halt,
-             "with so many failures, or of so many percent, begin no more (soon), or end what runs "
-             "too (now); never")
+             "after N failures, or N percent, start no more tasks (soon), or also end running ones "
+             "(now); never")
       .excludes("--max-fails");
 }
 
 void add_run(CLI::App& app, Command& into) {
   add_verb<RunCommand>(
       app, into, "run",
-      "run one task, stream its output, exit as it exits (125: hpcbatch failed); or many, and exit "
-      "with 0 where all succeeded, else 1",
+      "run one task, stream its output, exit with its code (125: hpcbatch failed); or many, and "
+      "exit with 0 if all succeeded, else 1",
       "Examples:\n  hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt\n"
       "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3",
       [](Verb& verb, RunCommand& made) {
         add_work_options(verb, made.work);
         add_many(verb, made.many);
         verb.flag("--keep-order", made.keep_order,
-                  "print what they print in the order of the items, not as they end")
-            .flag("--prefix", made.prefix, "begin each line that they print with its task's id")
+                  "print output in the order of the items, not as tasks end")
+            .flag("--prefix", made.prefix, "begin each line of output with its task's id")
             .option("--joblog", "FILE", made.joblog,
-                    "a line for each task that has ended, as GNU parallel writes them")
-            .option("--key", "KEY", made.key, "a name of yours for this work, for --resume")
-            .flag("--resume", made.resume,
-                  "of work that was begun under this key, run what has not ended well");
+                    "write a line for each task that has ended, in GNU parallel's format")
+            .option("--key", "KEY", made.key, "your name for this work, for --resume")
+            .flag("--resume", made.resume, "skip tasks that succeeded under this key");
       });
 }
 
@@ -226,16 +225,15 @@ void add_submit(CLI::App& app, Command& into) {
       "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}",
       [](Verb& verb, SubmitCommand& made) {
         verb.option("SCRIPT", "", made.script,
-                    "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
-                    "same); what is behind `--` are its arguments");
+                    "a script with lines `#HPCBATCH --cpus 4`, or `#SBATCH` or `#PBS` lines; its "
+                    "arguments follow `--`");
         add_work_options(verb, made.work, true);
         verb.group("Order and retries")
             .option("--key", "KEY", made.key, "the same key again gives the same ids");
         add_many(verb, made.many);
-        verb.option(
-                "--file", "FILE", made.file,
-                "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - "
-                "is JSON lines on standard input")
+        verb.option("--file", "FILE", made.file,
+                    "tasks from a .yaml, .toml or .jsonl file (`hpcbatch help task-file`); -: JSON "
+                    "lines on standard input")
             .group("Order and retries")
             .flag("--dry-run", made.dry_run,
                   "queue nothing; show what would run, and in which shapes (exit 2: in none)")
@@ -265,8 +263,10 @@ void add_work_options(Verb& verb, WorkOptions& work, bool is_submit) {
   verb.group("Environment")
       .read(
           "--export", "LIST", [&work](const std::string& text) { read_export(text, work); },
-          "of your variables: ALL, NONE (HOME, PATH, LANG and the like alone), or NAME and "
-          "NAME=VALUE, parted by commas, with ALL among them beside all (ALL)");
+          "which of your variables the task gets: ALL, NONE (only HOME, PATH, LANG and a few "
+          "others), "
+          "or a list of NAME and NAME=VALUE between commas; ALL in the list adds them to all "
+          "(ALL)");
 }
 
 void add_update_options(Verb& verb, WorkOptions& work) {
@@ -311,28 +311,29 @@ namespace {
 void add_data_set(Verb& verb, SplitOptions& split) {
   verb.group("Data set")
       .option("--inputs", "FILE", split.inputs, "the files, one path a line; - is standard input")
-      .count("--files-per-task", split.files_per_task, "so many of them at most in a part (1)")
+      .count("--files-per-task", split.files_per_task, "at most this many files in a part (1)")
       .value("--bytes-per-task", "SIZE", split.bytes_per_task, checked_size,
-             "and so many bytes of them at most, but for one that is larger alone (no bound)")
+             "at most this size of files in a part, unless one file alone is larger (no limit)")
       .option("--reuse", "FILE", split.reuse,
               "files that every part gets too, one path a line (none)")
       .option("--recording", "FILE", split.recording,
               "a recording, which the tool cuts where it is silent")
-      .count("--pieces", split.pieces, "into so many pieces", 10'000)
+      .count("--pieces", split.pieces, "cut it into this many pieces", 10'000)
       .value("--piece-length", "DURATION", split.piece_length, checked_duration,
-             "into pieces of about that length");
+             "cut it into pieces of about this length");
 }
 
 void add_result(Verb& verb, SplitOptions& split) {
   verb.group("Result")
       .option("--result", "FILE", split.result,
-              "where the merged result goes; of no merge, the folder")
+              "file for the merged result; without a merge, a folder")
       .required()
-      .option("--merge", "TEXT", split.merge,
-              "what a shell makes of the parts' results, {parts}, in their order: 'cat {parts} > "
-              "{out}' (a tool's own; else nothing is merged)")
+      .option(
+          "--merge", "COMMAND", split.merge,
+          "shell command that merges the parts' results, {parts} in order: 'cat {parts} > {out}' "
+          "(the tool's own, else nothing is merged)")
       .option("--merge-at-once", "N", split.merge_at_once,
-              "results that one merge takes; of more, merges are merged (100)");
+              "results that one merge takes; if there are more, merges are merged (100)");
   verb.app().get_option("--merge-at-once")->check(CLI::Range(2U, 1'000U));
   verb.option("--parts", "DIR", split.parts, "the folder of the parts' results (RESULT.parts)")
       .flag("--keep-parts", split.keep_parts, "leave them there");
@@ -343,11 +344,11 @@ void add_result(Verb& verb, SplitOptions& split) {
 void add_split_verb(CLI::App& app, Command& into) {
   add_verb<SplitCommand>(
       app, into, "split",
-      "run a data set as parts of some files each, and merge what they give. In the command "
-      "{files} "
-      "are a part's files, {list} is a file that lists them, {reuse} what every part gets, {out} "
+      "cut a list of files into parts, run a task for each, and merge their results. In the "
+      "command {files} are a part's files, {list} is a file that lists them, {reuse} what every "
+      "part gets, {out} "
       "the file for its result. A part that is too large for its time, memory or disk is cut in "
-      "two. The same command again goes on where it was",
+      "two. The same command again continues where it stopped",
       "Examples:\n  hpcbatch split --inputs list.txt --files-per-task 20 --merge 'cat {parts} > "
       "{out}' \\\n    --result counts.txt -- sh -c 'out=$1; shift; wc -l \"$@\" > \"$out\"' sh "
       "{out} {files}\n"
