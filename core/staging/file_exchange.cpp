@@ -154,7 +154,6 @@ std::optional<std::string> content_of(const StagedFiles::Sending& file) {
       state_of(fd.get()) != file.state)
     return std::nullopt;
   // Two changes within a tick of its file system's clock look like one.
-  if (is_settled(file.state)) return bytes;
   wire::ContentHash hash;
   hash.add(bytes);
   if (!file.key.starts_with(hash.digits())) return std::nullopt;
@@ -300,7 +299,7 @@ Result<std::uint64_t> where_to_go_on(const wire::FilesReport::Partial& there, in
 }
 
 Result<void> send_bytes(FileStream& stream, const Fd& file, std::uint64_t offset,
-                        std::uint64_t size, wire::ContentHash* hash, Deadline deadline) {
+                        std::uint64_t size, wire::ContentHash& hash, Deadline deadline) {
   std::string frame;
   while (offset < size && !stream.has_said()) {
     const auto most = std::min<std::uint64_t>(wire::kFilePiece, size - offset);
@@ -309,7 +308,7 @@ Result<void> send_bytes(FileStream& stream, const Fd& file, std::uint64_t offset
     if (got < 0) return broken(std::string("cannot read the file: ") + std::strerror(errno));
     // It became shorter, which is found out.
     if (got < static_cast<ssize_t>(most)) return {};
-    if (hash) hash->add(std::string_view(frame).substr(wire::kFileFrameHead));
+    hash.add(std::string_view(frame).substr(wire::kFileFrameHead));
     wire::set_file_frame_head(frame, 0, Kind::Data);
     offset += most;
     if (auto sent = stream.send(frame, deadline); !sent) return sent;
@@ -334,17 +333,18 @@ Result<void> send_over(FileStream& stream, const Fd& file, const StagedFiles::Se
   begin.mutable_receive()->set_offset(*offset);
   stream.order(begin);
   const bool has_key = !sending.key.empty();
-  if (auto done = send_bytes(stream, file, *offset, size, has_key ? nullptr : &hash, deadline);
-      !done)
-    return done;
-  if (!stream.has_said()) {
-    sent.is_changed = state_of(file.get()) != sending.state;
+  if (auto done = send_bytes(stream, file, *offset, size, hash, deadline); !done) return done;
+  const bool was_all_sent = !stream.has_said();
+  if (was_all_sent) {
+    const std::string digits = hash.digits();
+    // Two changes within a tick of its file system's clock look like one.
+    sent.is_changed =
+        state_of(file.get()) != sending.state || (has_key && !sending.key.starts_with(digits));
     if (sent.is_changed) return {};
-    if (!has_key) sent.hash = hash.digits();
+    if (!has_key) sent.hash = digits;
     wire::FilesOrder end;
     wire::FilesOrder::Known& adopt = *end.add_adopt();
-    adopt.set_key(has_key ? sending.key
-                          : wire::store_key(*sent.hash, wire::stored_name(sending.path)));
+    adopt.set_key(has_key ? sending.key : wire::store_key(digits, wire::stored_name(sending.path)));
     adopt.set_size(size);
     adopt.set_executable(sending.state.executable);
     adopt.set_received(mark);
@@ -357,7 +357,7 @@ Result<void> send_over(FileStream& stream, const Fd& file, const StagedFiles::Se
     sent.done = report->moved();
     return broken(sent.done.text());
   }
-  if (report->adopt_size() != 1) return broken("an answer cannot be read");
+  if (!was_all_sent || report->adopt_size() != 1) return broken("an answer cannot be read");
   sent.done = report->adopt(0);
   return {};
 }
@@ -473,6 +473,11 @@ LargeFetched fetch_large(FileTools& tools, const PilotProgram& program,
     return fetch_over(stream, to.fd, file, fetched, deadline);
   });
   if (!fetched.result || fetched.error) return fetched;
+  // The call may have been given up: nothing may be written here any more.
+  if (Steady::now() >= deadline) {
+    fetched.result = broken("a file did not come in time");
+    return fetched;
+  }
   if (::fchmod(to.fd.get(), file.mode) != 0 || ::rename(aside.c_str(), file.here.c_str()) != 0)
     fetched.error = not_written(file.here, errno);
   return fetched;

@@ -101,14 +101,11 @@ std::optional<std::string> FileHasher::known(const std::string& path, const File
   return std::nullopt;
 }
 
-bool is_settled(const FileState& state) {
+void FileHasher::remember(const std::string& path, const HashedFile& file) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return nanoseconds(now) - std::max(state.modified_ns, state.changed_ns) >= kCoarsestClock;
-}
-
-void FileHasher::remember(const std::string& path, const HashedFile& file) {
-  if (!is_settled(file.state)) return;
+  if (nanoseconds(now) - std::max(file.state.modified_ns, file.state.changed_ns) < kCoarsestClock)
+    return;
   const std::lock_guard lock(mutex_);
   if (young_.size() >= kMostRemembered / 2) old_ = std::exchange(young_, {});
   young_.insert_or_assign(path, file);

@@ -59,8 +59,6 @@ struct HashedFile {
 inline constexpr std::uint64_t kLargeFile = std::uint64_t{8} << 20;
 /// A state alone: it is a large one, and was not read.
 using HashAnswer = std::variant<HashedFile, FileState, StageError>;
-/// What is changed from now on will have another state.
-bool is_settled(const FileState& state);
 
 /// What came of one call until now; the loop may look at it when the call has been given up.
 class HashProgress {
