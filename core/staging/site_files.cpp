@@ -308,7 +308,8 @@ constexpr unsigned kMostTries = 5;
 
 /// What was cut off by it goes on in the next try.
 std::chrono::milliseconds limit_for(std::uint64_t size) {
-  return 300s + std::chrono::seconds(size >> 22);
+  // A site may say any size.
+  return std::min<std::chrono::milliseconds>(300s + std::chrono::seconds(size >> 22), 30 * 24h);
 }
 
 }  // namespace
