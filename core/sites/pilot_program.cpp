@@ -73,11 +73,21 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
   if (!there) return there.error();
   std::vector<FileText> missing;
   const auto add = [&](const std::string& file, const std::string& name) {
-    if (std::find(there->begin(), there->end(), name) == there->end())
-      missing.push_back({workspace + "/bin/" + name, bytes_of(file), 0700});
+    if (std::find(there->begin(), there->end(), name) != there->end()) return true;
+    std::string bytes = bytes_of(file);
+    // Whatever is there under the name of a content is never put there again.
+    if (!name.ends_with(wire::fingerprint(bytes))) return false;
+    missing.push_back({workspace + "/bin/" + name, std::move(bytes), 0700});
+    return true;
   };
-  add(file_, name_);
-  if (!gpu_helper_name_.empty()) add(gpu_helper_, gpu_helper_name_);
+  for (const auto& [file, name] :
+       {std::pair(&file_, &name_), std::pair(&gpu_helper_, &gpu_helper_name_)}) {
+    if (!name->empty() && !add(*file, *name))
+      return Error{Error::Kind::Transient,
+                   fmt::format("cannot put {} into {}: it was removed or replaced since the engine "
+                               "began; restart the engine",
+                               *file, workspace)};
+  }
   if (auto put = write_files(transport, missing, deadline); !put) return put;
   if (finding && !memory_.empty() && finding->file_system != before)
     remember_file_system(memory_, workspace, finding->file_system);

@@ -1,6 +1,7 @@
 // What the engine sends over a stream and hears on it, where the other end is the test.
 #include "staging/file_exchange.hpp"
 
+#include "plugin_host/plugin_host.hpp"
 #include "posix/files.hpp"
 #include "wire/checksum.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string hash_of(const std::string& text) {
@@ -98,6 +100,31 @@ TEST_F(FileExchangeTest, AStoreThatTakesWhatWasNotSentYetIsNotBelieved) {
   const auto sent = send_large(tools_, program_, directory_, file("text", ""), soon());
   ASSERT_FALSE(sent.result);
   EXPECT_FALSE(sent.hash);
+}
+
+TEST_F(FileExchangeTest, AProgramThatIsNotWhatItWasIsNotPutThere) {
+  PluginHost plugins({PLUGINS});
+  const auto transport = plugins.transport("shared_fs", "");
+  ASSERT_TRUE(transport) << transport.error().text;
+  const std::string workspace = directory_ + "/workspace";
+  fs::create_directory(workspace);
+  const std::string own = directory_ + "/program";
+  std::ofstream(own) << "#!/bin/sh\n";
+  const PilotProgram program(own);
+  const auto expect_refusal = [&] {
+    const auto put = program.deliver(**transport, workspace, soon());
+    ASSERT_FALSE(put);
+    EXPECT_THAT(put.error().text, HasSubstr("restart the engine"));
+    EXPECT_FALSE(fs::exists(program.path_in(workspace)));
+  };
+  std::ofstream(own) << "another";
+  expect_refusal();
+  fs::remove(own);
+  expect_refusal();
+  std::ofstream(own) << "#!/bin/sh\n";
+  const auto put = program.deliver(**transport, workspace, soon());
+  EXPECT_TRUE(put) << put.error().text;
+  EXPECT_TRUE(fs::exists(program.path_in(workspace)));
 }
 
 }  // namespace
