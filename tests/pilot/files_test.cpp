@@ -8,12 +8,16 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -360,6 +364,64 @@ TEST_F(FilesTest, AFullDiskIsToldWithWhatWasWantedAndIsFree) {
   EXPECT_THAT(report->put(1).text(), HasSubstr("free there"));
   EXPECT_EQ(trouble(report->put(2)), FileTrouble::None) << report->put(2).text();
   EXPECT_LT(report->free_bytes(), 256u << 10);
+}
+
+/// What the program says when it is told so much and no more.
+std::vector<wire::FilesReport> said_to(const std::string& workspace, const std::string& frames) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const Fd here(ends[0]);
+  Fd there(ends[1]);
+  EXPECT_EQ(write_all(here.get(), frames), 0);
+  ::shutdown(here.get(), SHUT_WR);
+  EXPECT_EQ(serve_files(workspace, there.get(), there.get()), 0);
+  there.reset();
+  std::vector<wire::FilesReport> reports;
+  wire::FileFrames in;
+  for (ssize_t got = 1; got > 0;) {
+    got = ::read(here.get(), in.room(4096), 4096);
+    in.add(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    for (auto frame = in.next(); frame && *frame; frame = in.next())
+      reports.emplace_back().ParseFromString(std::string((*frame)->bytes));
+  }
+  return reports;
+}
+
+std::string received(const std::string& mark, std::uint64_t offset, const std::string& data) {
+  wire::FilesOrder order;
+  order.mutable_receive()->set_mark(mark);
+  order.mutable_receive()->set_offset(offset);
+  std::string frames;
+  wire::append_file_frame(frames, wire::FileFrame::Kind::Order, order.SerializeAsString());
+  wire::append_file_frame(frames, wire::FileFrame::Kind::Data, data);
+  return frames;
+}
+
+TEST_F(FilesTest, WhatIsReceivedGoesOnWhereItWas) {
+  const std::string mark = wire::store_key(hash('a'), "big");
+  const std::string place = wire::incoming_of_key(mark);
+  EXPECT_TRUE(said_to(directory_, received(mark, 0, "begin and more")).empty());
+  EXPECT_TRUE(said_to(directory_, received(mark, 5, "ning")).empty());
+  EXPECT_EQ(text_of(place), "beginning");
+  EXPECT_EQ(mode_of(place), 0600u);
+}
+
+TEST_F(FilesTest, WhatIsReceivedNeverHasHoles) {
+  const std::string mark = wire::store_key(hash('a'), "big");
+  const std::string place = wire::incoming_of_key(mark);
+  write(place, "12345");
+  auto said = said_to(directory_, received(mark, 6, "7"));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(trouble(said[0].moved()), FileTrouble::Other);
+  EXPECT_EQ(text_of(place), "12345");
+  // One that was cut off, and reads on what was sent to it.
+  const Fd other(::open(at(place).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+  said = said_to(directory_, received(mark, 0, "anew"));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(trouble(said[0].moved()), FileTrouble::Other);
+  EXPECT_THAT(said[0].moved().text(), HasSubstr("an earlier stream"));
+  EXPECT_EQ(text_of(place), "12345");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -291,6 +292,7 @@ class FileService {
       give(order.give());
       return std::nullopt;
     }
+    file_.reset();
     auto done = exchange_files(workspace_, order);
     if (!done) return done.error().text;
     if (!order.partial().empty()) tell_partial(order.partial(), *done->mutable_partial());
@@ -322,6 +324,13 @@ class FileService {
     if (const auto* refusal = std::get_if<FileRefusal>(&folder)) return stop(*refusal);
     RegularFile file = open_regular(std::get<Fd>(folder).get(), step.name, O_RDWR | O_CREAT);
     if (!file) return stop(refused(what_, file.error));
+    // One that was cut off may still read what had been sent to it; what two write may have holes.
+    if (::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return stop({FileTrouble::Other, "cannot " + what_ + ": an earlier stream still writes it"});
+    struct stat facts {};
+    if (::fstat(file.fd.get(), &facts) != 0) return stop(refused(what_, errno));
+    if (static_cast<std::uint64_t>(facts.st_size) < order.offset())
+      return stop({FileTrouble::Other, "cannot " + what_ + ": less of it is there than before"});
     if (::ftruncate(file.fd.get(), static_cast<off_t>(order.offset())) != 0)
       return stop(refused(what_, errno));
     written_ = synced_ = order.offset();
