@@ -161,8 +161,12 @@ class Aside {
 
   FileOutcome finish(const wire::FilesOrder::Put& file, int to, bool is_synced) {
     const std::string what = "write " + wire::place_of_key(file.key());
-    if (::fchmod(fd_.get(), mode_of(file.executable())) != 0 ||
-        (!is_synced && ::fsync(fd_.get()) != 0))
+    // Before Linux 5.8 syncfs tells of no errors.
+    const auto sync = [&] {
+      return is_synced ? ::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE)
+                       : ::fsync(fd_.get());
+    };
+    if (::fchmod(fd_.get(), mode_of(file.executable())) != 0 || sync() != 0)
       return refused(what, errno);
     if (!move_into(folder_, name_, to, last_step(file.key()).name)) return refused(what, errno);
     name_.clear();
@@ -254,8 +258,12 @@ FileOutcome FileStore::adopt(const wire::FilesOrder::Known& file) const {
     if (use(to, name, file.size(), file.executable())) return {};
     return FileRefusal{FileTrouble::Absent, "cannot " + what + ": it is not there, or not whole"};
   }
-  if (::fchmod(fd.get(), mode_of(file.executable())) != 0 || ::fsync(fd.get()) != 0)
-    return refused(what, errno);
+  if (::fchmod(fd.get(), mode_of(file.executable())) != 0 || ::fsync(fd.get()) != 0) {
+    const FileRefusal refusal = refused(what, errno);
+    // What the disk has lost still looks well, and another fsync would say so.
+    ::unlinkat(aside->get(), received.name.c_str(), 0);
+    return refusal;
+  }
   ::futimens(fd.get(), nullptr);
   if (!move_into(aside->get(), received.name, to, name)) return refused(what, errno);
   ::unlinkat(incoming_.get(), received.folder.c_str(), AT_REMOVEDIR);
