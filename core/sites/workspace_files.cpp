@@ -249,8 +249,13 @@ exec find "$1/." -mindepth 1 -maxdepth 1 -print0)sh",
   return names;
 }
 
-Result<void> remove_files(Transport& transport, const std::vector<std::string>& paths,
+Result<void> remove_files(Transport& transport, const std::vector<std::string>& all,
                           Deadline deadline) {
+  std::vector<std::string> paths = all;
+  // With a slash at its end a link would be followed.
+  for (std::string& path : paths) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  }
   if (is_here(transport)) return remove_here(paths);
   for (std::size_t at = 0; at < paths.size(); at += kRemovedAtATime) {
     const std::vector<std::string> some(

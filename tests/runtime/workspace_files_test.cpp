@@ -142,6 +142,9 @@ TEST_P(WorkspaceFiles, AreListedAndRemovedButNotWhatLinksPointTo) {
       {{at("kept/file"), "", 0600}, {at("tree/a/b"), "", 0600}, {at("tree/.hidden"), "", 0600}},
       soon()));
   fs::create_symlink(at("kept"), at("tree/link"));
+  fs::create_symlink(at("kept"), at("away"));
+  EXPECT_TRUE(remove_files(*transport_, {at("away/")}, soon()));
+  EXPECT_FALSE(fs::is_symlink(at("away")));
   EXPECT_EQ(list_folder(*transport_, at("tree"), soon()).value(),
             (std::vector<std::string>{".hidden", "a", "link"}));
   EXPECT_EQ(list_folder(*transport_, at("none"), soon()).value(), std::vector<std::string>());
