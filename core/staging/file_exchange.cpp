@@ -30,8 +30,11 @@ using Kind = wire::FileFrame::Kind;
 
 // The program may be at work on what it was told before.
 constexpr auto kSilence = 150s;
+// Of a slow disk, in powers of two a second.
+constexpr unsigned kReadThere = 24;
 constexpr auto kBeginsFor = 60s;
 constexpr std::size_t kUnderWay = 4;
+constexpr std::size_t kMostSaid = 500;
 
 Error broken(const std::string& why) {
   return {Error::Kind::Transient, "the stream of files: " + why};
@@ -53,12 +56,17 @@ ssize_t read_at(int file, char* room, std::size_t length, std::uint64_t offset) 
 
 }  // namespace
 
+std::chrono::seconds patience_with(std::uint64_t read_there) {
+  return kSilence +
+         std::min<std::chrono::seconds>(std::chrono::seconds(read_there >> kReadThere), 240h);
+}
+
 FileStream::FileStream(Fd stream) : stream_(std::move(stream)), moved_at_(Steady::now()) {
   ::fcntl(stream_.get(), F_SETFL, ::fcntl(stream_.get(), F_GETFL) | O_NONBLOCK);
 }
 
 Result<void> FileStream::move(std::string_view& out, Deadline deadline, int wake) {
-  const auto until = std::min<Deadline>(deadline, moved_at_ + kSilence);
+  const auto until = std::min<Deadline>(deadline, moved_at_ + patience_);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
   if (left <= 0ms) return broken("nothing moved any more");
   const int events = out.empty() ? POLLIN : POLLIN | POLLOUT;
@@ -107,7 +115,8 @@ Result<std::optional<wire::FileFrame>> FileStream::receive(Deadline deadline, in
   while (true) {
     auto frame = in_.next();
     if (!frame) return frame.error();
-    if (*frame && (*frame)->kind == Kind::Failed) return broken(std::string((*frame)->bytes));
+    if (*frame && (*frame)->kind == Kind::Failed)
+      return broken(std::string((*frame)->bytes.substr(0, kMostSaid)));
     has_said_ = *frame && !in_.is_empty();
     if (*frame) return frame;
     if (auto moved = move(left_, deadline, wake); !moved) return moved.error();
@@ -115,8 +124,10 @@ Result<std::optional<wire::FileFrame>> FileStream::receive(Deadline deadline, in
   }
 }
 
-Result<wire::FilesReport> FileStream::receive_report(Deadline deadline) {
+Result<wire::FilesReport> FileStream::receive_report(Deadline deadline, std::uint64_t read_there) {
+  patience_ = patience_with(read_there);
   const auto frame = receive(deadline);
+  patience_ = kSilence;
   if (!frame) return frame.error();
   wire::FilesReport report;
   const std::string_view bytes = (*frame)->bytes;
@@ -235,34 +246,51 @@ void ExchangeQueue::close() {
   is_closed_ = true;
 }
 
+namespace {
+
+/// As many as may be under way.
+Result<void> order_more(FileStream& stream, ExchangeQueue& queue,
+                        std::deque<std::shared_ptr<FileExchange>>& under_way, Deadline deadline) {
+  while (under_way.size() < kUnderWay) {
+    auto next = queue.take();
+    if (!next) return {};
+    order_exchange(stream, *next);
+    under_way.push_back(std::move(next));
+    if (auto sent = stream.send({}, deadline); !sent) return sent;
+  }
+  return {};
+}
+
+Result<void> hear_answer(const wire::FileFrame& frame, FileExchange& exchange, Deadline deadline) {
+  if (frame.kind != Kind::Report || !exchange.outcome.report.ParseFromArray(
+                                        frame.bytes.data(), static_cast<int>(frame.bytes.size())))
+    return broken("an answer cannot be read");
+  // The call may have been given up: nothing may be written here any more.
+  if (Steady::now() >= deadline) return broken("the exchange did not end in time");
+  read_exchange(exchange);
+  return {};
+}
+
+}  // namespace
+
 Result<void> exchange_files(FileTools& tools, const PilotProgram& program,
                             const std::string& workspace, ExchangeQueue& queue, Deadline deadline) {
   const auto begins_until = Steady::now() + kBeginsFor;
   std::deque<std::shared_ptr<FileExchange>> under_way;
   return over_stream(tools, program, workspace, deadline, [&](FileStream& stream) -> Result<void> {
     while (true) {
-      bool is_full = under_way.size() >= kUnderWay || Steady::now() >= begins_until;
-      while (!is_full) {
-        auto next = queue.take();
-        if (!next) break;
-        order_exchange(stream, *next);
-        under_way.push_back(std::move(next));
-        is_full = under_way.size() >= kUnderWay;
-        if (auto sent = stream.send({}, deadline); !sent) return sent;
+      const bool begins = Steady::now() < begins_until;
+      if (begins) {
+        if (auto ordered = order_more(stream, queue, under_way, deadline); !ordered) return ordered;
       }
       if (under_way.empty()) return {};
-      const auto frame = stream.receive(deadline, is_full ? -1 : queue.wake());
+      const bool has_room = begins && under_way.size() < kUnderWay;
+      const auto frame = stream.receive(deadline, has_room ? queue.wake() : -1);
       if (!frame) return frame.error();
       if (!*frame) continue;
       const auto exchange = std::move(under_way.front());
       under_way.pop_front();
-      const std::string_view bytes = (*frame)->bytes;
-      if ((*frame)->kind != Kind::Report ||
-          !exchange->outcome.report.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-        return broken("an answer cannot be read");
-      // The call may have been given up: nothing may be written here any more.
-      if (Steady::now() >= deadline) return broken("the exchange did not end in time");
-      read_exchange(*exchange);
+      if (auto heard = hear_answer(**frame, *exchange, deadline); !heard) return heard;
       queue.answer(exchange);
     }
   });
@@ -323,7 +351,7 @@ Result<void> send_over(FileStream& stream, const Fd& file, const StagedFiles::Se
   wire::FilesOrder question;
   question.set_partial(mark);
   stream.order(question);
-  const auto there = stream.receive_report(deadline);
+  const auto there = stream.receive_report(deadline, size);
   if (!there) return there.error();
   wire::ContentHash hash;
   const auto offset = where_to_go_on(there->partial(), file.get(), size, hash);
@@ -436,7 +464,7 @@ Result<void> fetch_over(FileStream& stream, const Fd& to, const LargeFetch& file
   wanted.mutable_give()->set_size(file.size);
   wanted.mutable_give()->set_modified_ns(file.modified_ns);
   stream.order(wanted);
-  const auto begun = stream.receive_report(deadline);
+  const auto begun = stream.receive_report(deadline, here.size());
   if (!begun) return begun.error();
   if (begun->moved().trouble() != 0) {
     fetched.error = not_taken(begun->moved());

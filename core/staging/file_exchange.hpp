@@ -23,6 +23,9 @@
 
 namespace hpcbatch {
 
+/// How long the program there may say nothing while it reads so many bytes before its answer.
+std::chrono::seconds patience_with(std::uint64_t read_there);
+
 /// Both directions at once, so that neither end waits for the other in vain.
 class FileStream {
  public:
@@ -34,7 +37,8 @@ class FileStream {
   Result<void> send(std::string_view frames, Deadline deadline);
   /// The next frame, whose bytes hold until the next call; nothing where `wake` can be read first.
   Result<std::optional<wire::FileFrame>> receive(Deadline deadline, int wake = -1);
-  Result<wire::FilesReport> receive_report(Deadline deadline);
+  /// `read_there`: bytes that the program reads before it answers.
+  Result<wire::FilesReport> receive_report(Deadline deadline, std::uint64_t read_there = 0);
   bool has_said() const { return has_said_; }
 
  private:
@@ -46,6 +50,7 @@ class FileStream {
   wire::FileFrames in_;
   bool has_said_{false};  // and was not heard to the end
   bool was_woken_{false};
+  std::chrono::seconds patience_{patience_with(0)};
   std::chrono::steady_clock::time_point moved_at_;
 };
 

@@ -102,6 +102,21 @@ TEST_F(FileExchangeTest, AStoreThatTakesWhatWasNotSentYetIsNotBelieved) {
   EXPECT_FALSE(sent.hash);
 }
 
+TEST_F(FileExchangeTest, WhatReadsMuchMayBeSilentForLonger) {
+  EXPECT_EQ(patience_with(0), 150s);
+  EXPECT_EQ(patience_with(std::uint64_t{1} << 40), 150s + 65536s);
+  EXPECT_LE(patience_with(UINT64_MAX), 150s + 240h);
+}
+
+TEST_F(FileExchangeTest, WhatTheProgramSaysWhereItFailsIsCut) {
+  std::string frame;
+  wire::append_file_frame(frame, wire::FileFrame::Kind::Failed, std::string(100'000, '!'));
+  ASSERT_EQ(write_all(there_.get(), frame), 0);
+  const auto report = tools_.stream->receive_report(soon());
+  ASSERT_FALSE(report);
+  EXPECT_LT(report.error().text.size(), 1000u);
+}
+
 TEST_F(FileExchangeTest, AProgramThatIsNotWhatItWasIsNotPutThere) {
   PluginHost plugins({PLUGINS});
   const auto transport = plugins.transport("shared_fs", "");
