@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <cctype>
 #include <cstdio>
 
 namespace hpcbatch::pbs_commands {
@@ -41,10 +42,12 @@ int change(const Call& call, const Session& session, const OptionTable& table,
   const Parsed parsed = parse_options(table, call.words);
   if (parsed.words.empty())
     throw CommandFailed(call.command + ": name a job: " + call.command + " [options] job ...", 2);
+  // Not named_by's queues: of `@server`, and of an empty variable, it has none.
+  for (const std::string& word : parsed.words) {
+    if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) == 0)
+      throw CommandFailed(call.command + ": illegally formed job identifier: " + word);
+  }
   const Named named = named_by(parsed.words);
-  if (!named.queues.empty())
-    throw CommandFailed(call.command +
-                        ": illegally formed job identifier: " + named.queues.front());
   int code = named.real.empty() ? 0 : call_real(call, named);
   if (named.ours.empty()) return code;
   EngineJobs engine(session);

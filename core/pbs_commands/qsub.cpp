@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string_view>
 
 namespace hpcbatch::pbs_commands {
@@ -74,11 +75,18 @@ JobText text_of(const Parsed& parsed, const std::string& directory, const Interr
 
 /// What the command line and the script say together.
 SubmitCommand submit_command(const Parsed& parsed, const JobText& job, const Surroundings& around) {
+  const std::span<const Option> table = qsub_options().options;
   WordsBeside beside{{"-N", job.name}};
   for (const auto& [name, value] : parsed.options) {
     if (name == "z" || name == "real") continue;
     beside.last.push_back("-" + name);
-    if (!value.empty()) beside.last.push_back(value);
+    const auto option = std::find_if(table.begin(), table.end(),
+                                     [&](const Option& one) { return one.name == name; });
+    if (option->takes == Option::Takes::Nothing) continue;
+    // Left out, the next option would become its value.
+    if (value.empty())
+      throw CommandFailed("qsub: '-" + name + "': its value is empty; leave the option out");
+    beside.last.push_back(value);
   }
   SubmitCommand asked;
   asked.script = job.file;

@@ -316,9 +316,10 @@ NamedJobs jobs_said(const std::vector<std::string>& words, const std::string& co
     lists.push_back(equals == std::string::npos ? word : word.substr(equals + 1));
   }
   for (const std::string& list : lists) {
-    for (const std::string& one : split_job_names(list)) {
-      if (!parse_job_name(one)) throw CommandFailed(complaint);
-    }
+    const std::vector<std::string> names = split_job_names(list);
+    // An empty variable's, say: to change nothing would look as if it had been done.
+    if (names.empty() || !std::all_of(names.begin(), names.end(), parse_job_name))
+      throw CommandFailed(complaint);
   }
   return named_jobs(lists, complaint);
 }

@@ -49,6 +49,8 @@ def test_scripts_and_their_options(commands):
         (("nowhere.sh",), "qsub: script file:: No such file or directory"),
         ((file, "more"), "a script takes no arguments"),
         (("-I", file), "'-I': a task has no terminal"),
+        (("-N", "", "-h", file), "qsub: '-N': its value is empty"),
+        (("-A", "", "-V", file), "qsub: '-A': its value is empty"),
         (("-l", "select=1:ncpus=4000", file), "qsub: Job violates queue and/or server resource limits"),
     ):
         result = commands.call("qsub", *words)
@@ -113,6 +115,10 @@ def test_states_and_ends(commands):
     for name in ("qstat", "qdel", "qrls"):
         result = commands.call(name, "2000009999")
         assert (result.code, result.err) == (153, f"{name}: Unknown Job Id 2000009999.hpcbatch\n"), result
+        for word in ("", "@hpcbatch"):
+            result = commands.call(name, word)
+            wanted = (0, "") if name == "qstat" else (1, f"{name}: illegally formed job identifier: {word}\n")
+            assert (result.code, result.err) == wanted, result
     assert commands.call("qdel", held).code == 35 and commands.call("qdel", slow).code == 0
     assert "deleted" not in commands.call("qsig", "-s", "USR1", held).err and commands.call("qsig").code == 1
     assert "PBSPro" in commands.ok("pbsnodes", "--version")

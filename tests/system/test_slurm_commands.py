@@ -138,6 +138,10 @@ def test_ends_that_the_task_did_not_choose(commands):
     for words in (("squeue", "-j", "2000009999"), ("scontrol", "show", "job", "2000009999")):
         result = commands.call(*words)
         assert (result.code, result.err) == (1, "slurm_load_jobs error: Invalid job id specified\n"), result
+    for verb in ("hold", "release", "requeue"):
+        for word in ("", "JobId=", ","):
+            result = commands.call("scontrol", verb, word)
+            assert (result.code, result.err) == (1, "Invalid job id specified\n"), result
     assert "Invalid job id specified" in commands.call("scancel", "2000009999").err
     assert commands.call("scontrol", "update", f"jobid={held}", "priority=1").code == 1
 
