@@ -193,6 +193,21 @@ TEST_F(SubmitTest, AJobOfPbsBeginsAtHomeAndItsFilesLieWhereItWasSubmitted) {
   EXPECT_EQ(task.at("env").at("PBS_O_WORKDIR"), json::string(here));
 }
 
+TEST_F(SubmitTest, FilesOfPbsMayBearTheJobsVariables) {
+  accept();
+  const std::string script = file(
+      "job.sh",
+      "#!/bin/sh\n#PBS -N a{b -t 1-2\n#PBS -o $PBS_O_WORKDIR/${PBS_JOBNAME}_$HOME.${PBS_ARRAYID}\n"
+      "#PBS -e ${PBS_JOBID}.$PBS_JOBID\n");
+  const CliResult taken = cli({"submit", script});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const json::array sent = tasks();
+  const std::string here = std::filesystem::current_path().string() + "/";
+  const std::string number = "{array_number}[{index}].hpcbatch";
+  EXPECT_EQ(sent.at(0).at("stdout"), json::string(here + "a{{b_$HOME.{index}"));
+  EXPECT_EQ(sent.at(0).at("stderr"), json::string(here + number + "." + number));
+}
+
 TEST_F(SubmitTest, OfTheCallersVariablesThoseGoAlongThatAreExported) {
   accept();
   CliOptions own;

@@ -17,7 +17,7 @@ def commands(home):
 
 
 def test_a_loop_of_a_shell_with_dependencies(commands):
-    said = commands.ok("sbatch", "--wrap", "echo first >> order")
+    said = commands.ok("sbatch", "-o", "", "--wrap", "echo first >> order")
     assert said.startswith("Submitted batch job 2000000"), said
     first = said.split()[-1]
     others = [

@@ -19,6 +19,7 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -204,17 +205,39 @@ BatchSystem system_of(const SubmitCommand& asked) {
   return asked.as_sbatch ? BatchSystem::Slurm : BatchSystem::None;
 }
 
-/// qsub(1B): a folder gets NAME.oNUMBER, as do files that are not named; $PBS_JOBID may be part of a
-/// name.
+using PbsValues = std::vector<std::pair<std::string, std::string>>;
+
+/// `$NAME` and `${NAME}`, whose braces are doubled where the name is to stand as it is.
+std::string with_pbs_values(const std::string& file, const PbsValues& values) {
+  std::string filled;
+  for (std::size_t at = 0; at < file.size();) {
+    std::size_t taken = 0;
+    for (const auto& [name, value] : values) {
+      for (const std::string& sign : {"${{" + name + "}}", "${" + name + "}", "$" + name}) {
+        if (taken > 0 || file.compare(at, sign.size(), sign) != 0) continue;
+        taken = sign.size();
+        filled += value;
+      }
+    }
+    if (taken == 0) filled.push_back(file[at]);
+    at += std::max<std::size_t>(taken, 1);
+  }
+  return filled;
+}
+
+/// qsub(1B): a folder gets NAME.oNUMBER, as do files that are not named.  $PBS_JOBID may be part of a
+/// name, and Torque's qsub takes the job's other variables as well.
 std::string pbs_file(std::string file, const std::string& letter, const SubmitCommand& submit,
                      const std::string& directory) {
-  constexpr std::array<std::string_view, 2> kJobIds{"${PBS_JOBID}", "$PBS_JOBID"};
   const bool is_array = submit.many.array.has_value();
   const std::string number = is_array ? "{array_number}[{index}]" : "{array_number}";
-  for (const std::string_view sign : kJobIds) {
-    for (std::size_t at = file.find(sign); at != std::string::npos; at = file.find(sign))
-      file.replace(at, sign.size(), number + ".hpcbatch");
-  }
+  PbsValues values{{"PBS_JOBID", number + ".hpcbatch"},
+                   {"PBS_JOBNAME", submit.work.one("name")},
+                   {"PBS_O_WORKDIR", as_it_stands(directory)}};
+  if (is_array)
+    for (const char* name : {"PBS_ARRAY_INDEX", "PBS_ARRAYID"})
+      values.emplace_back(name, "{index}");
+  file = with_pbs_values(file, values);
   std::error_code error;
   const auto place = std::filesystem::path(directory) / without_doubled(file);
   if (!file.empty() && !file.ends_with('/') && !std::filesystem::is_directory(place, error))
@@ -233,10 +256,10 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
   const batch::PatternNames names{without_doubled(work.one("name")), user_name(), is_array};
   std::map<std::string, std::string> files;
   for (const char* stream : kStreams) files[stream] = work.one(stream);
+  for (auto& [stream, file] : files) file = with_pattern(file, names);
   if (submit.as_sbatch && files["stdout"].empty())
     files["stdout"] =
-        std::string(1, batch::kPatternMark) + (is_array ? "slurm-%A_%a.out" : "slurm-%j.out");
-  for (auto& [stream, file] : files) file = with_pattern(file, names);
+        batch::slurm_file(is_array ? "slurm-%A_%a.out" : "slurm-%j.out", names).value();
   for (const char* stream : {"stdout", "stderr"}) {
     std::string& file = files[stream];
     if (script.system == BatchSystem::Pbs && (submit.as_qsub || !file.empty()))
