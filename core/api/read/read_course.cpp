@@ -76,6 +76,9 @@ std::uint32_t factor_of(const json::value& value, const std::string& where) {
 const std::string& singleton_of(const std::string& name, const std::string& what) {
   if (name.empty())
     throw BadRequest(what + ": 'singleton' goes with a 'name', which tells who has to end before");
+  // The store keeps it in a line of its own.
+  if (name.find('\n') != std::string::npos)
+    throw BadRequest(what + ": with 'singleton' a 'name' must be one line");
   return name;
 }
 
