@@ -59,8 +59,9 @@ void set_dependency(const std::string& value, json::object& set) {
   } catch (const std::invalid_argument& error) {
     throw CommandFailed(std::string("scontrol: error: Job dependency problem: ") + error.what());
   }
-  for (std::size_t at = 0; at + 1 < options.size(); at += 2) {
+  for (std::size_t at = 0; at < options.size(); at += 2) {
     const auto key = kKeys.find(options[at]);
+    // `singleton` and `?` are words without a value: the first word that is no key is one of them.
     if (key == kKeys.end())
       throw CommandFailed("scontrol: error: '" + value + "' goes with a submit alone");
     json::value& list = set[key->second];
@@ -129,6 +130,10 @@ std::set<std::string> open_ids(EngineJobs& engine, const std::vector<JobName>& n
     const bool any_open =
         std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !has_ended(job.state); });
     if (!any_open) throw CommandFailed("Job/step already completing or completed");
+    const Job& first = jobs.front();
+    if (first.is_array && (name.indices || name.number != array_number_of(first)))
+      throw CommandFailed("scontrol: error: hpcbatch changes arrays as a whole: name " +
+                          std::to_string(array_number_of(first)) + " without an index");
     for (const Job& job : jobs) ids.insert(std::to_string(job.id));
   }
   return ids;

@@ -55,6 +55,22 @@ class SlurmQuestions : public testing::Test {
   std::string folder_, posted_;
 };
 
+TEST_F(SlurmQuestions, WhatAnUpdateCannotDoIsNotLeftOut) {
+  const auto complaint = [&](const std::string& job, const std::string& change) {
+    try {
+      asked_by(scontrol, {"update", "JobId=" + job, change});
+    } catch (const CommandFailed& failed) {
+      return std::string(failed.what());
+    }
+    return "changed: " + posted_;
+  };
+  for (const std::string jobs :
+       {"singleton", "afterok:2000000003,singleton", "afterok:2000000003?afterok:2000000004"})
+    EXPECT_THAT(complaint("2000000012", "Dependency=" + jobs), HasSubstr("with a submit alone"));
+  EXPECT_THAT(complaint("2000000012_3", "TimeLimit=5"), HasSubstr("changes arrays as a whole"));
+  EXPECT_THAT(complaint("2000000012", "TimeLimit=5"), HasSubstr("changed: /v1/tasks/update"));
+}
+
 TEST_F(SlurmQuestions, WhatHasEndedIsAskedForWhereItIsShown) {
   const auto open_alone = AllOf(HasSubstr("&open=1"), Not(HasSubstr("ended_since")));
   EXPECT_THAT(asked_by(squeue, {"-h"}), ElementsAre(open_alone));
