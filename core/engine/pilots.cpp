@@ -165,8 +165,11 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
       if (!lease->started) lease->started = now;
       note_started(*lease);
     }
-    if (lease->cancelled)
-      actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, false});
+    // What it was told, or was to be told, while nobody heard it.
+    if (lease->told == Failure::Ok && tasks_.is_late(there.attempt.task))
+      lease->told = Failure::DeadlineMissed;
+    const Failure as = lease->cancelled ? Failure::Cancelled : lease->told;
+    if (as != Failure::Ok) actions_.push_back(KillAttempt{pilot.id, there.attempt, as, false});
   }
   const std::set<TaskId> leased = pilot.leases;
   for (const TaskId task : leased) {

@@ -172,6 +172,8 @@ class TaskTable {
   /// Lets go what may start by now, and ends what cannot end in time; returns what pilots have of
   /// the latter, whose end is to come now.
   std::vector<TaskId> on_time();
+  /// Its deadline has come.
+  bool is_late(TaskId task) const;
   std::optional<Time> next_moment() const;
   /// Of arrays whose start others wait for, or are about to.
   void note_started(ArrayId id, const IndexSet& indices, Time at);
@@ -298,6 +300,7 @@ class TaskTable {
   void note_begun(ArrayState& array, const std::vector<Begun>& begun);
   void end_late(ArrayState& array, std::vector<TaskId>& late);
   void wait_for_singletons(NewArray& array) const;
+  static Time latest_start(const ArrayState& array);
   void watch_deadline(const ArrayState& array);
   /// As it is to be run, with what it waits for and without its indices.
   static NewArray facts_of(const ArrayState& array);

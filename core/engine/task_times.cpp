@@ -16,11 +16,19 @@ bool TaskTable::waits_for_its_time(const ArrayState& array) const {
 }
 
 /// When its tasks can no longer end in time, should they begin then.
-void TaskTable::watch_deadline(const ArrayState& array) {
+Time TaskTable::latest_start(const ArrayState& array) {
   const Needs& needs = array.terms->needs;
   const bool has_limit = needs.time && !(needs.guess && needs.guess->time);
-  deadlines_.emplace(*array.terms->course->deadline - (has_limit ? *needs.time : Duration{}),
-                     array.id);
+  return *array.terms->course->deadline - (has_limit ? *needs.time : Duration{});
+}
+
+void TaskTable::watch_deadline(const ArrayState& array) {
+  deadlines_.emplace(latest_start(array), array.id);
+}
+
+bool TaskTable::is_late(TaskId task) const {
+  const std::optional<Time>& deadline = find(task.array)->terms->course->deadline;
+  return deadline && *deadline <= now_;
 }
 
 std::optional<Time> TaskTable::next_moment() const {
@@ -56,6 +64,8 @@ std::vector<TaskId> TaskTable::on_time() {
 
 void TaskTable::end_late(ArrayState& array, std::vector<TaskId>& late) {
   const Time deadline = *array.terms->course->deadline;
+  // Its terms have changed since this moment was noted.
+  if (now_ < latest_start(array)) return watch_deadline(array);
   if (now_ < deadline && !array.tasks.leased().empty()) deadlines_.emplace(deadline, array.id);
   if (now_ >= deadline) {
     for (const IndexRange& range : array.tasks.leased().ranges()) {

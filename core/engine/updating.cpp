@@ -23,7 +23,10 @@ NewArray changed(NewArray facts, const TermsChange& change) {
   // A name's tasks run one at a time.
   if (facts.course->singleton.empty())
     facts.max_running = change.max_running.value_or(facts.max_running);
-  if (change.after) facts.after = *change.after;
+  if (change.after) {
+    facts.after = *change.after;
+    if (facts.course->any_of_after) facts.course.edit().any_of_after = false;
+  }
   if (change.begin) facts.course.edit().begin = change.begin;
   if (change.deadline) facts.course.edit().deadline = change.deadline;
   if (change.requeue) facts.course.edit().no_requeue = !*change.requeue;

@@ -42,6 +42,9 @@ class CourseTest : public EngineTest {
     task.course.edit().any_of_after = true;
     return task;
   }
+  void update(const std::string& name, const TermsChange& change) {
+    happens(UpdateAsked{RequestId{8}, {task(name).array}, change, {}});
+  }
   bool is_leased(const std::string& name) const {
     return engine_->pilots().lease(task(name)) != nullptr;
   }
@@ -148,6 +151,20 @@ TEST_F(CourseTest, OneOfSeveralIsEnough) {
   EXPECT_TRUE(is_leased("4"));
 }
 
+TEST_F(CourseTest, WhatItWaitsForAnewIsAllOfIt) {
+  submit(New().on_hold());
+  submit(New());
+  submit(one_of(New().wait_for("2").wait_for("3")));
+  TermsChange both;
+  both.after = New().wait_for("2").wait_for("3").after;
+  update("4", both);
+  ends("3");
+  EXPECT_FALSE(is_leased("4"));
+  hold("2", false);
+  ends("2");
+  EXPECT_TRUE(is_leased("4"));
+}
+
 TEST_F(CourseTest, WhereNoneOfSeveralCanBeMetItNeverStarts) {
   submit(New());
   submit(New());
@@ -206,6 +223,36 @@ TEST_F(CourseTest, EndsWhatRunsAtItsDeadline) {
   // As an older pilot says it.
   ends("2", Failure::Cancelled);
   expect_ended("2", Failure::DeadlineMissed, "its deadline has come");
+}
+
+TEST_F(CourseTest, ALaterDeadlineOrLessTimeTakesThePlaceOfWhatWasSaidBefore) {
+  for (int i = 0; i < 2; ++i) {
+    New task = ends_within(30min);
+    submit(task.time(20min).on_hold());
+  }
+  TermsChange later, shorter;
+  later.deadline = now_ + 90min;
+  shorter.needs.time = 5min;
+  update("2", later);
+  update("3", shorter);
+  after(11min);
+  expect_state("2", TaskState::Held);
+  expect_state("3", TaskState::Held);
+  after(15min);
+  expect_state("2", TaskState::Held);
+  expect_ended("3", Failure::DeadlineMissed, "could not end before its deadline: it may take 5m*");
+  forget_what_was_asked();
+}
+
+TEST_F(CourseTest, ADeadlineThatComesWhileNobodyHearsItHoldsAfterwards) {
+  submit(ends_within(30min));
+  starts("2");
+  after(29min);
+  restarts();
+  after(2min);
+  forget_what_was_asked();
+  registers("A0", 50min, {held("2")});
+  expect({"welcome A0", "kill 2 at A0"});
 }
 
 TEST_F(CourseTest, ADeadlineHoldsForWhatIsHeldAndBlocked) {
