@@ -107,7 +107,14 @@ def test_runs_at_its_deadline(shared):
 
 
 @pytest.mark.parametrize(
-    "words", [("--begin", "soon"), ("--signal", "FOO@2m"), ("--requeue-exit", "0"), ("--singleton",), ("--singleton", "--name", "two\nlines")]
+    "words",
+    [
+        ("--begin", "soon"),
+        ("--signal", "FOO@2m"),
+        ("--requeue-exit", "0"),
+        ("--singleton",),
+        ("--singleton", "--name", "two\nlines"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(shared, words):
     result = shared.verb("submit", *words, "--", "true")
