@@ -46,7 +46,7 @@ std::string with_rank(const std::string& word, unsigned rank, unsigned offset) {
 }
 
 /// Lines as they are meant, with the number of the first of those that a backslash joins.
-std::vector<std::pair<unsigned, std::string>> lines_of(const std::string& text) {
+std::vector<std::pair<unsigned, std::string>> joined_lines_of(const std::string& text) {
   std::vector<std::pair<unsigned, std::string>> lines;
   unsigned number = 0;
   bool goes_on = false;
@@ -113,7 +113,7 @@ class Programs {
 std::vector<std::vector<std::string>> programs_of_ranks(const std::string& text, unsigned tasks,
                                                         const std::string& file) {
   Programs programs(tasks, file);
-  for (const auto& [number, line] : lines_of(text)) {
+  for (const auto& [number, line] : joined_lines_of(text)) {
     const std::vector<std::string> words = words_of_line(line);
     if (!words.empty() && !words.front().starts_with('#')) programs.add(number, words);
   }

@@ -491,7 +491,7 @@ std::vector<std::vector<std::string>> words_of_ranks(const Step& step, const Ask
   return programs_of_ranks(text, step.tasks, words.front());
 }
 
-std::optional<std::chrono::seconds> time_limit(const Asked& asked) {
+std::optional<std::chrono::seconds> step_limit(const Asked& asked) {
   const auto text = asked.value("time", "SLURM_TIMELIMIT");
   if (!text || *text == "UNLIMITED" || *text == "INFINITE") return std::nullopt;
   const auto limit = slurm_time(*text);
@@ -547,7 +547,7 @@ RunningStep running_step(const Step& step, const Asked& asked, StepFiles& files,
   const auto wait = asked.value("wait", "SLURM_WAIT");
   if (const auto seconds = whole_number(wait.value_or("0")); seconds && *seconds != 0)
     running.wait = std::chrono::seconds{*seconds};
-  running.limit = time_limit(asked);
+  running.limit = step_limit(asked);
   read_signal(running, asked);
   const auto words = words_of_ranks(step, asked, interrupt);
   EnvironmentMap environment = exported(asked);

@@ -148,7 +148,6 @@ constexpr Mistyped kTable[] = {
     {"run -- echo {} ::: a b c", "hpcbatch run --items A B -- COMMAND {}"},
     {"run --items a ::: c -- echo {}", "a second list is a second --items"},
     {"engine stat", "did you mean 'status'?"},
-    {"requeue 12", "did you mean 'retry'?"},
     {"list --limit 0", "'0' is no number from 1 up"},
     {"list -n x", "'x' is no number from 1 up"},
     {"list --since soon", "'soon' is neither a duration of some years at most, like 2h, 3d or 2w, nor a day: today"},

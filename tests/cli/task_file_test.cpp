@@ -21,18 +21,24 @@ std::string file_refusal(const auto& read, const std::string& text) {
   return "";
 }
 
+/// Without their places, which TaskPlaces takes out.
+json::value tasks_alone(json::array tasks) {
+  const TaskPlaces places(tasks);
+  return tasks;
+}
+
 TEST(TaskFile, JsonLinesAreTakenAsTheyAre) {
-  EXPECT_EQ(
-      tasks_of_json_lines("{\"command\": [\"a\"], \"cpus\": 2}\n\n {\"tool\": \"t\"} \r\n", "t"),
-      json::parse(R"([{"command": ["a"], "cpus": 2}, {"tool": "t"}])"));
+  EXPECT_EQ(tasks_alone(tasks_of_json_lines(
+                "{\"command\": [\"a\"], \"cpus\": 2}\n\n {\"tool\": \"t\"} \r\n", "t")),
+            json::parse(R"([{"command": ["a"], "cpus": 2}, {"tool": "t"}])"));
 }
 
 TEST(TaskFile, NumbersOfJsonLinesThatAreTextsKeepTheirLetters) {
   EXPECT_EQ(
-      tasks_of_json_lines(
+      tasks_alone(tasks_of_json_lines(
           R"({"command": ["a", 1e3, "-5"], "items": [{"a": 0.10, "b": "1,\"2"}, [1.0, 100000000000000000000]],)"
           R"( "env": {"A": -0.50}, "after": [23], "cpus": 0.50, "gpus": {"a100": 2}, "time": 60, "hold": true})",
-          "t"),
+          "t")),
       json::parse(
           R"([{"command": ["a", "1e3", "-5"], "items": [{"a": "0.10", "b": "1,\"2"}, ["1.0", "100000000000000000000"]],
                              "env": {"A": "-0.50"}, "after": ["23"], "cpus": 0.5, "gpus": {"a100": 2}, "time": "60", "hold": true}])"));
@@ -49,26 +55,27 @@ TEST(TaskFile, ABadLineIsNamed) {
 }
 
 TEST(TaskFile, YamlScalarsBecomeWhatTheirKeyCallsFor) {
-  EXPECT_EQ(tasks_of_yaml("tasks:\n"
-                          "  - command: [sleep, 010]\n"
-                          "    cpus: 2\n"
-                          "    memory: 8G\n"
-                          "    time: 3600\n"
-                          "    gpus: {a100: 2}\n"
-                          "    hold: yes\n"
-                          "    env: {N: 1}\n",
-                          "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_yaml("tasks:\n"
+                                      "  - command: [sleep, 010]\n"
+                                      "    cpus: 2\n"
+                                      "    memory: 8G\n"
+                                      "    time: 3600\n"
+                                      "    gpus: {a100: 2}\n"
+                                      "    hold: yes\n"
+                                      "    env: {N: 1}\n",
+                                      "t")),
             json::parse(R"([{"command": ["sleep", "010"], "cpus": 2, "memory": "8G", "time": "3600",
                              "gpus": {"a100": 2}, "hold": true, "env": {"N": "1"}}])"));
-  EXPECT_EQ(tasks_of_yaml("- {tool: t, gpus: 1, not_sites: [far, slow]}", "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_yaml("- {tool: t, gpus: 1, not_sites: [far, slow]}", "t")),
             json::parse(R"([{"tool": "t", "gpus": 1, "not_sites": ["far", "slow"]}])"));
 }
 
 TEST(TaskFile, TomlSaysTheSame) {
-  EXPECT_EQ(tasks_of_toml("[[tasks]]\ncommand = [\"sleep\", \"010\"]\ncpus = 2\nmemory = \"8G\"\n"
-                          "time = 3600\ngpus = {a100 = 2}\nhold = true\nitems = [0.10, 1e-3]\n"
-                          "[tasks.env]\nN = 1\n",
-                          "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_toml(
+                "[[tasks]]\ncommand = [\"sleep\", \"010\"]\ncpus = 2\nmemory = \"8G\"\n"
+                "time = 3600\ngpus = {a100 = 2}\nhold = true\nitems = [0.10, 1e-3]\n"
+                "[tasks.env]\nN = 1\n",
+                "t")),
             json::parse(R"([{"command": ["sleep", "010"], "cpus": 2, "memory": "8G", "time": "3600",
                              "gpus": {"a100": 2}, "hold": true, "items": ["0.10", "1e-3"],
                              "env": {"N": "1"}}])"));
@@ -120,23 +127,25 @@ TEST(TaskFile, AValueOfTheWrongKindIsNamedWithItsLine) {
 }
 
 TEST(TaskFile, HowManyOfAnArrayRunAtOnceMayStandInIt) {
-  EXPECT_EQ(tasks_of_yaml("- {command: [a], array: 1-10%2}", "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_yaml("- {command: [a], array: 1-10%2}", "t")),
             json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 2}])"));
-  EXPECT_EQ(tasks_of_json_lines(R"({"command": ["a"], "array": "1-10%2", "max_running": 3})", "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_json_lines(
+                R"({"command": ["a"], "array": "1-10%2", "max_running": 3})", "t")),
             json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 3}])"));
 }
 
 TEST(TaskFile, WaysMayBeWrittenInWords) {
-  EXPECT_EQ(
-      tasks_of_yaml("- {command: [a], one_of: 'gpus=1,cpus=4; cpus=16', gpu_memory: 40G}", "t"),
-      json::parse(R"([{"command": ["a"], "one_of": [{"gpus": 1, "cpus": 4}, {"cpus": 16}],
+  EXPECT_EQ(tasks_alone(tasks_of_yaml(
+                "- {command: [a], one_of: 'gpus=1,cpus=4; cpus=16', gpu_memory: 40G}", "t")),
+            json::parse(R"([{"command": ["a"], "one_of": [{"gpus": 1, "cpus": 4}, {"cpus": 16}],
                              "gpu_memory": "40G"}])"));
 }
 
 TEST(TaskFile, AServiceHasItsNumbers) {
-  EXPECT_EQ(tasks_of_yaml("- command: [a]\n  service: {name: s, command: [b, 010], requests: 100, "
-                          "memory: 2G}\n",
-                          "t"),
+  EXPECT_EQ(tasks_alone(tasks_of_yaml(
+                "- command: [a]\n  service: {name: s, command: [b, 010], requests: 100, "
+                "memory: 2G}\n",
+                "t")),
             json::parse(R"([{"command": ["a"], "service": {"name": "s", "command": ["b", "010"],
                              "requests": 100, "memory": "2G"}}])"));
 }

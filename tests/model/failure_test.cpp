@@ -39,7 +39,9 @@ TEST(Failures, HaveStableWords) {
                                "cancelled",
                                "engine_error",
                                "workspace_lost",
-                               "oom_gpu"};
+                               "oom_gpu",
+                               "deadline",
+                               "requeued"};
   ASSERT_EQ(std::size(words), static_cast<std::size_t>(kFailures));
   for (int i = 0; i < kFailures; ++i) {
     EXPECT_EQ(to_string(static_cast<Failure>(i)), words[i]);
@@ -52,7 +54,7 @@ TEST(Failures, HaveStableWords) {
 TEST(Failures, AreTheTasksOwnUnlessNamed) {
   const std::set<std::string> not_its_fault{"gpu_error",       "node_lost",      "service_lost",
                                             "pilot_preempted", "pilot_walltime", "pilot_killed",
-                                            "workspace_lost"};
+                                            "workspace_lost",  "requeued"};
   for (int i = 0; i < kFailures; ++i) {
     const auto failure = static_cast<Failure>(i);
     EXPECT_EQ(is_not_the_tasks_fault(failure),

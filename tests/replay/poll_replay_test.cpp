@@ -71,7 +71,7 @@ TEST(ReplayOfPolls, AnEstimatorIsBetterThanWhatDoesNotLearn) {
 }
 
 /// 26 polls of 60 jobs as a file; `afterwards` stands in all columns that nobody knows at a poll.
-std::string poll_file(const std::string& afterwards) {
+std::string text_of_polls(const std::string& afterwards) {
   std::string text =
       "poll_wait_sec,poll_time,submit_time,eligible_time,partition_id_x,account_id,req_tres";
   for (const auto title : foresight::kKnownColumns) text.append(",").append(title);
@@ -100,7 +100,7 @@ TEST(ReplayOfPolls, ColumnsThatAreKnownOnlyAfterwardsChangeNothingThatIsTold) {
     return boost::json::serialize(
         replayed(foresight::read_polls(in), learner_here("{num_round: 5, min_child_weight: 5}")));
   };
-  EXPECT_EQ(found_in(poll_file("1")), found_in(poll_file("nonsense")));
+  EXPECT_EQ(found_in(text_of_polls("1")), found_in(text_of_polls("nonsense")));
 }
 
 TEST(ReplayOfPolls, WithoutAnEstimatorItsRowIsLeftOut) {

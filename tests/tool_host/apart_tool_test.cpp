@@ -163,7 +163,7 @@ TEST_F(ApartToolTest, WhatAPluginSaysIsHeard) {
   EXPECT_EQ(heard("thrownumber"),
             "its plugin thrownumber threw something that is no std::exception");
   EXPECT_THAT(heard("throwctor"), HasSubstr("no such model"));
-  EXPECT_THAT(heard("abi2"), HasSubstr("it was built for plugin ABI 2"));
+  EXPECT_THAT(heard("abi1"), HasSubstr("it was built for plugin ABI 1"));
   EXPECT_THAT(heard("garbage"), HasSubstr("cannot load plugin"));
   EXPECT_THAT(heard("soun"), HasSubstr("did you mean 'sound'"));
 }

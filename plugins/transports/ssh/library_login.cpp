@@ -75,7 +75,10 @@ class Opening final : public Exchange {
 
 LibraryLogin::~LibraryLogin() {
   for (Talk& talk : talks_) {
-    ::shutdown(talk.ours.get(), SHUT_RDWR);
+    {
+      const std::lock_guard lock(talk.mutex);
+      if (talk.ours) ::shutdown(talk.ours.get(), SHUT_RDWR);
+    }
     talk.thread.join();
   }
 }
@@ -218,7 +221,8 @@ Result<int> LibraryLogin::open(const std::string& text, const std::string& input
     Pump(*session, talk.ours.get(), channel.get(), std::move(first)).run();
     channel.reset();
     session.reset();
-    ::shutdown(talk.ours.get(), SHUT_RDWR);
+    const std::lock_guard lock(talk.mutex);
+    talk.ours.reset();
     talk.is_over = true;
   });
   return ends[0];

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <list>
+#include <mutex>
 #include <thread>
 
 namespace hpcbatch {
@@ -37,6 +38,7 @@ class LibraryLogin final : public Login {
  private:
   /// A stream that somebody holds the other end of; a thread of its own moves its bytes.
   struct Talk {
+    std::mutex mutex;  ///< of what follows, which the thread closes at its end
     Fd ours;
     std::atomic<bool> is_over{false};
     std::thread thread;
