@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace hpcbatch {
@@ -70,7 +71,7 @@ std::uint32_t factor_of(const json::value& value, const std::string& where) {
   constexpr double kMost = 100;
   const double factor = value.is_number() ? value.to_number<double>() : 0;
   if (factor < 1 || factor > kMost) throw BadRequest(where + " must be a factor from 1 to 100");
-  return static_cast<std::uint32_t>(factor * 100 + 0.5);
+  return static_cast<std::uint32_t>(std::lround(factor * 100));
 }
 
 const std::string& singleton_of(const std::string& name, const std::string& what) {

@@ -410,6 +410,25 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
   return each_once(ids);
 }
 
+namespace {
+
+/// The ids of what a word of `key` names, each with the delay that the word had.
+json::array waits_of(EngineClient& client, std::string text, std::string_view key,
+                     const std::function<void()>& connect) {
+  std::string delay;
+  if (key == "after_start") {
+    delay = text.substr(delay_at(text));
+    text.resize(text.size() - delay.size());
+  }
+  if (text.starts_with(kLast)) connect();
+  json::array resolved;
+  for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
+    resolved.emplace_back(id + delay);
+  return resolved;
+}
+
+}  // namespace
+
 void resolve_waits(EngineClient& client, json::array& tasks, const std::function<void()>& connect) {
   for (json::value& task : tasks) {
     for (const char* key : {"after", "after_any", "after_each", "after_start", "after_failed"}) {
@@ -421,15 +440,8 @@ void resolve_waits(EngineClient& client, json::array& tasks, const std::function
           resolved.push_back(word);
           continue;
         }
-        std::string text(word.get_string());
-        std::string delay;
-        if (std::string_view(key) == "after_start") {
-          delay = text.substr(delay_at(text));
-          text.resize(text.size() - delay.size());
-        }
-        if (text.starts_with(kLast)) connect();
-        for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
-          resolved.emplace_back(id + delay);
+        for (json::value& id : waits_of(client, std::string(word.get_string()), key, connect))
+          resolved.push_back(std::move(id));
       }
       *waits = std::move(resolved);
     }

@@ -250,8 +250,10 @@ std::string pbs_file(std::string file, const std::string& letter, const SubmitCo
 /// The streams of a task, by the names of their keys.
 constexpr std::array<const char*, 3> kStreams{"stdin", "stdout", "stderr"};
 
-void put_files(SubmitCommand& submit, const Script& script, const Surroundings& around) {
-  WorkOptions& work = submit.work;
+/// The files of its streams, as script, command line and batch system name them; empty: none is said.
+std::map<std::string, std::string> files_of(const SubmitCommand& submit, const Script& script,
+                                            const Surroundings& around) {
+  const WorkOptions& work = submit.work;
   const bool is_array = submit.many.array || !submit.many.items.sources.empty();
   const batch::PatternNames names{without_doubled(work.one("name")), user_name(), is_array};
   std::map<std::string, std::string> files;
@@ -269,13 +271,19 @@ void put_files(SubmitCommand& submit, const Script& script, const Surroundings& 
   if (script.terms.joined == "eo") files["stdout"] = files["stderr"];
   if (script.system == BatchSystem::Slurm && files["stderr"].empty())
     files["stderr"] = files["stdout"];
+  return files;
+}
+
+void put_files(SubmitCommand& submit, const Script& script, const Surroundings& around) {
+  WorkOptions& work = submit.work;
   // qsub(1B): a job begins in the user's home, and its files lie where it was submitted.
   const bool is_at_home = script.system == BatchSystem::Pbs && !work.says("directory");
-  for (auto& [stream, file] : files) {
+  for (auto& [stream, file] : files_of(submit, script, around)) {
     if (file.empty()) continue;
     if (is_at_home && file != "none")
-      file = (std::filesystem::path(as_it_stands(around.directory)) / file).string();
-    work.said[stream] = {file};
+      work.said[stream] = {(std::filesystem::path(as_it_stands(around.directory)) / file).string()};
+    else
+      work.said[stream] = {file};
   }
   if (is_at_home) work.said["directory"] = {as_it_stands(variable_of(around, "HOME"))};
 }
