@@ -85,7 +85,7 @@ class DropboxPorts::Port final : public std::enable_shared_from_this<Port> {
       close_at_once();
       return opened(started);
     }
-    process_->listen({.submit = [this](DropboxTask task) { submit_on_loop(task); },
+    process_->listen({.submit = [this](const DropboxTask& task) { submit_on_loop(task); },
                       .cancel = [this](const std::string& key) { cancel(key); },
                       .warn = [](const std::string& text) { spdlog::warn("{}", text); },
                       .ended = [self = shared_from_this()] { self->ended(); }},

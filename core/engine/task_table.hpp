@@ -296,6 +296,8 @@ class TaskTable {
   };
   void attach_to_ended(ArrayState& array, const Dependency& on, const EndedFacts& ended,
                        Verdicts& verdicts);
+  /// What it means to have been met, or never to be; `begun`: when the last of its tasks has started.
+  static void judge_wait(const Dependency& on, bool is_met, Time begun, Verdicts& verdicts);
   void act_on(ArrayState& array, Verdicts verdicts, Time now);
   void note_begun(ArrayState& array, const std::vector<Begun>& begun);
   void end_late(ArrayState& array, std::vector<TaskId>& late);

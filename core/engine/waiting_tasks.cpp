@@ -209,6 +209,12 @@ void TaskTable::spread_ends() {
   }
 }
 
+void TaskTable::judge_wait(const Dependency& on, bool is_met, Time begun, Verdicts& verdicts) {
+  verdicts.any_met = verdicts.any_met || is_met;
+  if (is_met && on.kind == Dependency::Kind::Start) verdicts.begun.push_back({on, begun});
+  if (!is_met && on.kind == Dependency::Kind::NotSuccess) verdicts.never = which_succeeded(on);
+}
+
 /// Looks at what the state of `ended` means for one array that waits for it.  `news` are the
 /// indices that ended since that was done last: looking at them alone keeps a million pairs cheap.
 void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
@@ -220,10 +226,10 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
   Verdicts verdicts;
   const auto first = causes_.find(ended);
   // Of one that was retried in part the first cause may be one that is mended.
-  verdicts.never = !cause.empty() ? cause
-                   : first != causes_.end()
-                       ? first->second
-                       : std::to_string(ended.value) + ", some of which did not succeed";
+  verdicts.never = cause;
+  if (cause.empty() && first != causes_.end()) verdicts.never = first->second;
+  if (verdicts.never.empty())
+    verdicts.never = std::to_string(ended.value) + ", some of which did not succeed";
   const bool one_will_do = dependant.terms->course->any_of_after;
   auto& all_open = dependant.make_waits().open;
   const auto [first_open, end_open] = all_open.equal_range(ended);
@@ -236,13 +242,9 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
       continue;
     }
     const Standing standing = standing_of(on, facts);
-    if (standing == Standing::Met) verdicts.any_met = true;
-    if (standing == Standing::Met && on.kind == Dependency::Kind::Start)
-      verdicts.begun.push_back({on, before.rare ? before.rare->last_start : now});
-    if (standing == Standing::Never) {
-      verdicts.doomed = dependant.tasks.all();
-      if (on.kind == Dependency::Kind::NotSuccess) verdicts.never = which_succeeded(on);
-    }
+    if (standing != Standing::Open)
+      judge_wait(on, standing == Standing::Met, before.rare ? before.rare->last_start : now, verdicts);
+    if (standing == Standing::Never) verdicts.doomed = dependant.tasks.all();
     const bool is_settled =
         standing == Standing::Met || (standing == Standing::Never && one_will_do);
     at = is_settled ? all_open.erase(at) : std::next(at);

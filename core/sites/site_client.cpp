@@ -276,7 +276,7 @@ AllocationRequest SiteClient::request(const AllocationId& id, const Shape& shape
   return request;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void SiteClient::submit(
     const AllocationId& id, const Shape& shape, wire::PilotFile file,
     const std::vector<std::string>& avoided,

@@ -413,6 +413,19 @@ StageError not_written(const std::string& path, int error) {
           fmt::format("cannot write {} on this machine: {}", path, std::strerror(error))};
 }
 
+/// All of it; 0, or why not.
+int write_at(const Fd& to, std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(to.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return 0;
+}
+
 /// As much of it as is there stays for the next try.
 Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offset,
                            const LargeFetch& file, LargeFetched& fetched, Deadline deadline) {
@@ -421,7 +434,7 @@ Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offse
   while (true) {
     const auto frame = stream.receive(deadline);
     if (!frame) return frame.error();
-    std::string_view bytes = (*frame)->bytes;
+    const std::string_view bytes = (*frame)->bytes;
     if ((*frame)->kind == Kind::Report) {
       wire::FilesReport ended;
       if (!ended.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
@@ -434,17 +447,11 @@ Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offse
     }
     if ((*frame)->kind != Kind::Data || bytes.size() > file.size - offset)
       return broken("more came than was asked for");
-    while (!bytes.empty()) {
-      const ssize_t count =
-          ::pwrite(to.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        fetched.error = not_written(file.here, errno);
-        return broken(fetched.error->text);
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-      offset += static_cast<std::uint64_t>(count);
+    if (const int error = write_at(to, bytes, offset); error != 0) {
+      fetched.error = not_written(file.here, error);
+      return broken(fetched.error->text);
     }
+    offset += bytes.size();
     if (offset - begun < kWrittenBehind) continue;
     ::sync_file_range(to.get(), static_cast<off_t>(begun), static_cast<off_t>(offset - begun),
                       SYNC_FILE_RANGE_WRITE);

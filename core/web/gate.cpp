@@ -68,6 +68,16 @@ bool is_change(std::string_view path) {
   return slash != 0 && slash != path.npos && path.substr(slash) == "/resume";
 }
 
+Decision looked_at(std::string_view path, std::string_view target) {
+  if (path == "/") return {Kind::File, 200, "/index.html"};
+  if (std::find(kFiles.begin(), kFiles.end(), path) != kFiles.end())
+    return {Kind::File, 200, std::string(path)};
+  if (path == "/live") return {Kind::Live, 200, ""};
+  if (path.starts_with("/api/") && is_seen(path.substr(5)))
+    return {Kind::Engine, 200, "/v1/" + std::string(target.substr(5))};
+  return refused(404, "there is nothing here");
+}
+
 }  // namespace
 
 Decision Gate::admit(std::string_view token) {
@@ -106,15 +116,7 @@ Decision Gate::decide(const Asked& asked) {
         403,
         "open the link that `hpcbatch web` has printed; if it was used, run `hpcbatch web` again");
   const std::string_view path = target.substr(0, target.find('?'));
-  if (asked.method == "GET") {
-    if (path == "/") return {Kind::File, 200, "/index.html"};
-    if (std::find(kFiles.begin(), kFiles.end(), path) != kFiles.end())
-      return {Kind::File, 200, std::string(path)};
-    if (path == "/live") return {Kind::Live, 200, ""};
-    if (path.starts_with("/api/") && is_seen(path.substr(5)))
-      return {Kind::Engine, 200, "/v1/" + std::string(target.substr(5))};
-    return refused(404, "there is nothing here");
-  }
+  if (asked.method == "GET") return looked_at(path, target);
   if (asked.method != "POST") return refused(405, "only GET and POST are known here");
   if (asked.mark.empty()) return refused(403, "this was not asked by the page");
   if (!path.starts_with("/api/") || !is_change(path.substr(5)))

@@ -34,7 +34,7 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kLargestBody = 256 * 1024;
+constexpr std::uint64_t kLargestBody = std::uint64_t{256} << 10U;
 constexpr std::uint32_t kLargestHead = 16 * 1024;
 /// For the head of a request, and for each piece of an answer to be taken.
 constexpr auto kPatience = 10s;

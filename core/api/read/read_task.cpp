@@ -388,6 +388,8 @@ void own(const TaskKey&, const json::value& value, const std::string& where, Rea
 
 using Reader = void (*)(const TaskKey&, const json::value&, const std::string&, Reading&);
 
+// A table: a line for each key.
+// NOLINTNEXTLINE(readability-function-size)
 const std::unordered_map<std::string_view, Reader>& readers() {
   using T = TaskRequest;
   using A = NewArray;

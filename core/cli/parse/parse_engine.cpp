@@ -5,6 +5,7 @@
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
+#include <fmt/format.h>
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
@@ -116,7 +117,7 @@ void add_engine(CLI::App& app, Command& into) {
         engine, into, name,
         or_start ? "a new engine in place of the one that runs, if any; pilots and tasks go on"
                  : "take a changed configuration over, if it is good; pilots and tasks go on",
-        "Examples:\n  hpcbatch engine " + name + "\n  hpcbatch engine " + name + " --json",
+        fmt::format("Examples:\n  hpcbatch engine {0}\n  hpcbatch engine {0} --json", name),
         [or_start](Verb& verb, EngineReloadCommand& made) {
           made.or_start = or_start;
           verb.json(made.json);
