@@ -243,7 +243,8 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
     }
     const Standing standing = standing_of(on, facts);
     if (standing != Standing::Open)
-      judge_wait(on, standing == Standing::Met, before.rare ? before.rare->last_start : now, verdicts);
+      judge_wait(on, standing == Standing::Met, before.rare ? before.rare->last_start : now,
+                 verdicts);
     if (standing == Standing::Never) verdicts.doomed = dependant.tasks.all();
     const bool is_settled =
         standing == Standing::Met || (standing == Standing::Never && one_will_do);
