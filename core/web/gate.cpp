@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <stdexcept>
+#include <system_error>
 
 #include <sys/random.h>
 
@@ -52,6 +54,25 @@ bool is_plain(std::string_view target) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   kOthers.find(c) != kOthers.npos;
          });
+}
+
+/// The rules below compare paths as they were sent, and the engine decodes them: no part may be
+/// empty, and no letter, digit, `-`, `.` or `_` written as %XX (RFC 3986, 2.3).
+bool has_one_spelling(std::string_view path) {
+  if (path.size() > 1 && path.ends_with('/')) return false;
+  for (auto at = path.find('%'); at != path.npos; at = path.find('%', at + 1)) {
+    unsigned code = 0;
+    const char* const begin = path.data() + at + 1;
+    const char* const end = begin + std::min<std::size_t>(2, path.size() - at - 1);
+    if (const auto [stop, error] = std::from_chars(begin, end, code, 16);
+        error != std::errc{} || stop != begin + 2)
+      return false;
+    const char c = static_cast<char>(code);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+        c == '.' || c == '_')
+      return false;
+  }
+  return true;
 }
 
 bool is_seen(std::string_view path) {
@@ -116,6 +137,7 @@ Decision Gate::decide(const Asked& asked) {
         403,
         "open the link that `hpcbatch web` has printed; if it was used, run `hpcbatch web` again");
   const std::string_view path = target.substr(0, target.find('?'));
+  if (!has_one_spelling(path)) return refused(400, "this is no address of the page");
   if (asked.method == "GET") return looked_at(path, target);
   if (asked.method != "POST") return refused(405, "only GET and POST are known here");
   if (asked.mark.empty()) return refused(403, "this was not asked by the page");

@@ -81,13 +81,16 @@ TEST(Gate, ThePageAsksForWhatItShowsAlone) {
   for (const char* target : {"/api/tasks/1.2/explain", "/api/arrays?per=submit", "/api/engine",
                              "/api/tasks/3/log?follow=1"})
     EXPECT_EQ(gate.decide(asked("GET", target, cookie)).kind, Kind::Engine) << target;
-  for (const char* target :
-       {"/api/readers?reader=x", "/api/keys", "/api/events", "/api/sites/a/past-jobs", "/api/",
-        "/other", "/style.css/x", "/page_files.cpp"})
+  for (const char* target : {"/api/readers?reader=x", "/api/keys", "/api/events",
+                             "/api/sites/a/past-jobs", "/other", "/style.css/x", "/page_files.cpp"})
     EXPECT_EQ(gate.decide(asked("GET", target, cookie)).status, 404) << target;
   for (const char* target :
-       {"/api/tasks/../engine", "/api//tasks", "/api/tasks/1 2", "/\r\nX: y", "/../../etc/passwd"})
+       {"/api/tasks/../engine", "/api//tasks", "/api/tasks/1 2", "/\r\nX: y", "/../../etc/passwd",
+        "/api/sites/a/past%2djobs", "/api/sites/a/past-jobs/", "/api/sites/a/%70ast-jobs",
+        "/api/tasks/%2e%2e/keys", "/api/", "/api/tasks/%", "/api/tasks/%2"})
     EXPECT_EQ(gate.decide(asked("GET", target, cookie)).status, 400) << target;
+  for (const char* target : {"/api/sites/a%20b%C3%A4", "/api/tasks?failure=exit%3A3&x=%61"})
+    EXPECT_EQ(gate.decide(asked("GET", target, cookie)).kind, Kind::Engine) << target;
   for (const char* target :
        {"/api/engine/stop", "/api/tasks", "/api/submits", "/api/dropboxes", "/api/engine/backup",
         "/api/sites/a/clean", "/api/sites//resume", "/api/sites/a/b/resume"})
