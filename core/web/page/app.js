@@ -98,7 +98,9 @@ async function copy(text) {
   try { await navigator.clipboard.writeText(text); tell("Copied: " + text); }
   catch { tell("The browser does not let this page copy; the command is: " + text); }
 }
-function command(text) {
+/// Its words, shown as a shell takes them: some come from the address, which others may have written.
+function command(...parts) {
+  const text = words(parts);
   return el("p", { class: "command" }, el("code", {}, text), el("button", { type: "button", "aria-label": "Copy: " + text, on: { click: () => copy(text) } }, "Copy"));
 }
 
@@ -108,6 +110,8 @@ function take(change) {
   if (change.page) known.may_change = change.page.may_change;
   if (change.engine) known.engine = change.engine;
   if (change.waits) known.waits = change.waits;
+  // The whole picture has `minutes`: what it does not name any more has gone while we did not hear.
+  if (change.minutes) for (const section of Object.values(known.sections)) section.clear();
   for (const [name, entries] of Object.entries(change.sections || {})) {
     const section = known.sections[name] || (known.sections[name] = new Map());
     for (const [key, value] of Object.entries(entries)) if (value === null) section.delete(key); else section.set(key, value);
@@ -148,7 +152,12 @@ function listen() {
   const stream = new EventSource("live");
   stream.onmessage = (message) => { known.connected = true; take(JSON.parse(message.data)); redraw(); };
   stream.onopen = () => { known.connected = true; redraw(); };
-  stream.onerror = () => { known.connected = false; redraw(); };
+  stream.onerror = () => {
+    known.connected = false;
+    redraw();
+    // After an answer that is none (too many pages, 503) a browser does not try again by itself.
+    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+  };
 }
 
 // ---------------------------------------------------------------- views

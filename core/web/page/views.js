@@ -100,7 +100,7 @@ views.overview = (main, parts, query) => {
   const by_name = query.get("name") && el("button", { type: "button", on: { click: () => set("name", "") } }, "“" + query.get("name") + "” ×");
   fill(main, el("h1", {}, "Overview"), tiles,
     el("section", { class: "card" }, el("div", { class: "filters" }, range, which), plot),
-    el("section", { class: "card" }, el("div", { class: "filters" }, el("h2", {}, "Submissions"), filter, by_name), list, command("hpcbatch list")));
+    el("section", { class: "card" }, el("div", { class: "filters" }, el("h2", {}, "Submissions"), filter, by_name), list, command("hpcbatch", "list")));
   const draw_plot = () => {
     const points = range.value === "hour" ? known.counts : known.minutes;
     const names = which.value === "open" ? ["waiting", "running"] : ["done", "failed", "cancelled"];
@@ -168,7 +168,7 @@ views.where = (main, parts, query) => {
   fill(main, el("h1", {}, "What ran where"),
     el("section", { class: "card" }, el("div", { class: "actions" }, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("←", "Earlier", () => move(-0.5)), button("→", "Later", () => move(0.5)), button("Now", "Go to now", () => { until = 0; })),
       canvas, hint, keys),
-    el("section", { class: "card" }, el("h2", {}, "Pilots"), numbers, command("hpcbatch pilots")));
+    el("section", { class: "card" }, el("h2", {}, "Pilots"), numbers, command("hpcbatch", "pilots")));
   canvas.addEventListener("keydown", (event) => {
     const calls = { ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25), "+": () => zoom(0.5), "-": () => zoom(2), Home: () => { until = 0; } };
     if (calls[event.key]) { event.preventDefault(); calls[event.key](); keep(); }
@@ -250,7 +250,7 @@ views.tasks = (main, parts, query) => {
     el("div", { class: "filters" },
       el("select", { "aria-label": "State", on: { change: (event) => set("state", event.target.value) } }, el("option", { value: "" }, "All states"), STATES.map((name) => el("option", { value: name, selected: query.get("state") === name }, name))),
       field("array", "Submission id"), field("failure", "Failure, e.g. oom_task or exit:3")),
-    list, el("div", { class: "actions" }, more), command("hpcbatch list" + (query.get("array") ? " " + query.get("array") : "") + (query.get("state") ? " --state " + query.get("state") : "") + (query.get("failure") ? " --failure " + query.get("failure") : ""))));
+    list, el("div", { class: "actions" }, more), command("hpcbatch", "list", ...["state", "failure"].flatMap((name) => query.get(name) ? ["--" + name, query.get(name)] : []), ...(query.get("array") ? ["--", query.get("array")] : []))));
   let all = [], is_gone = false;
   const load = async (before) => {
     const words_of = new URLSearchParams({ limit: "100", full: "1" });
@@ -273,7 +273,7 @@ views.tasks = (main, parts, query) => {
 views.submission = (main, parts) => {
   const id = parts[0] || "", head = el("div", {}), why = el("div", {}), list = el("div", {});
   let is_gone = false, told = "";
-  fill(main, el("h1", {}, "Submission " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch explain " + id)),
+  fill(main, el("h1", {}, "Submission " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch", "explain", id)),
     el("section", { class: "card" }, el("h2", {}, "Tasks"), list, el("p", {}, el("a", { href: "#/tasks?array=" + id }, "All its tasks, with filters"))));
   const load = async () => {
     const known_one = known.sections.arrays.get(id);
@@ -304,8 +304,8 @@ views.submission = (main, parts) => {
 views.task = (main, parts) => {
   const id = parts[0] || "", head = el("div", {}), why = el("div", {}), tries = el("div", {}), out = el("pre", { tabindex: "0", "aria-label": "Standard output" }), errors = el("pre", { tabindex: "0", "aria-label": "Standard error" });
   const stop = new AbortController(), array = id.split(".")[0];
-  fill(main, el("h1", {}, "Task " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch explain " + id)), tries,
-    el("section", { class: "card" }, el("h2", {}, "Output"), out, el("h2", {}, "Errors"), errors, command("hpcbatch log " + id)), el("p", {}, el("a", { href: "#/submission/" + array }, "Submission " + array)));
+  fill(main, el("h1", {}, "Task " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch", "explain", id)), tries,
+    el("section", { class: "card" }, el("h2", {}, "Output"), out, el("h2", {}, "Errors"), errors, command("hpcbatch", "log", id)), el("p", {}, el("a", { href: "#/submission/" + array }, "Submission " + array)));
   const decoder = { stdout: new TextDecoder(), stderr: new TextDecoder() }, panes = { stdout: out, stderr: errors };
   const add = (stream, text) => {
     const pane = panes[stream] || out, at_end = pane.scrollTop + pane.clientHeight >= pane.scrollHeight - 8;
@@ -355,7 +355,7 @@ views.task = (main, parts) => {
 
 views.waits = (main) => {
   const shapes = el("div", {}), queued = el("div", {});
-  fill(main, el("h1", {}, "Waits in queues"), el("section", { class: "card" }, el("h2", {}, "Pilots in queues"), queued), el("section", { class: "card" }, el("h2", {}, "A pilot that is asked for now"), shapes, command("hpcbatch waits")));
+  fill(main, el("h1", {}, "Waits in queues"), el("section", { class: "card" }, el("h2", {}, "Pilots in queues"), queued), el("section", { class: "card" }, el("h2", {}, "A pilot that is asked for now"), shapes, command("hpcbatch", "waits")));
   return { update() {
     const waits = known.waits || { shapes: [], queued: [] };
     fill(queued, table("Allocations that wait, and when they should start", [
@@ -372,9 +372,9 @@ views.efficiency = (main, parts, query) => {
   let is_gone = false;
   const set = (name, value) => { const next = new URLSearchParams(query); next.set(name, value); go("efficiency", next); };
   const choice = (name, label, now_is, values) => el("select", { "aria-label": label, on: { change: (event) => set(name, event.target.value) } }, values.map(([value, text]) => el("option", { value, selected: value === now_is }, text)));
-  fill(main, el("h1", {}, "Efficiency"), el("section", { class: "card" }, el("div", { class: "filters" }, choice("days", "Days", days, [["1", "Today"], ["7", "7 days"], ["30", "30 days"]]), choice("by", "Rows", by, [["kind", "By kind of task"], ["site", "By site"], ["client", "By client"], ["day", "By day"]])), body, command("hpcbatch report --since " + days + "d --by " + by)));
+  fill(main, el("h1", {}, "Efficiency"), el("section", { class: "card" }, el("div", { class: "filters" }, choice("days", "Days", days, [["1", "Today"], ["7", "7 days"], ["30", "30 days"]]), choice("by", "Rows", by, [["kind", "By kind of task"], ["site", "By site"], ["client", "By client"], ["day", "By day"]])), body, command("hpcbatch", "report", "--since", days + "d", "--by", by)));
   const share = (part, whole) => whole > 0 ? Math.round(100 * part / whole) + " %" : "–", hours = (value) => value >= 10 ? count(Math.round(value)) : (value || 0).toFixed(value >= 0.1 || !value ? 1 : 3);
-  ask("report?by=" + by + "&since=" + Math.floor(now() - 86400 * (Number(days) - 1))).then((report) => {
+  ask("report?by=" + encodeURIComponent(by) + "&since=" + Math.floor(now() - 86400 * (Number(days) - 1))).then((report) => {
     if (is_gone) return;
     const columns = [{ name: by === "kind" ? "Kind" : by === "day" ? "Day" : by === "site" ? "Site" : "Client", of: (r) => r.key }, { name: "Runs", number: true, of: (r) => count(r.runs) }, { name: "Failed", number: true, of: (r) => r.failed ? count(r.failed) : "" },
       { name: "Cpu hours asked", number: true, of: (r) => hours(r.cpu_asked_h) }, { name: "Used", number: true, of: (r) => share(r.cpu_h, r.cpu_asked_h) }, { name: "Memory used", number: true, of: (r) => share(r.memory_gb_h, r.memory_asked_gb_h) },
@@ -387,7 +387,7 @@ views.efficiency = (main, parts, query) => {
 
 views.sites = (main) => {
   const body = el("div", {}), jobs = el("div", {});
-  fill(main, el("h1", {}, "Sites"), body, el("section", { class: "card" }, el("h2", {}, "Batch jobs"), jobs, command("hpcbatch allocations")));
+  fill(main, el("h1", {}, "Sites"), body, el("section", { class: "card" }, el("h2", {}, "Batch jobs"), jobs, command("hpcbatch", "allocations")));
   const resume = async (name) => {
     if (!await question("Ask site " + name + " for batch jobs again now?")) return;
     try { const said = await change("sites/" + encodeURIComponent(name) + "/resume", {}); tell(said.shapes ? said.shapes + " paused shapes go on" : "nothing was paused"); } catch (error) { tell(error.message); }
@@ -400,7 +400,7 @@ views.sites = (main) => {
       site.message && el("p", {}, site.message), site.waits_for && el("p", {}, "No answer for: " + site.waits_for), (site.nodes || []).map((node) => el("p", {}, "Node " + node.name + " is " + node.state + ": " + (node.message || ""))),
       el("p", { class: "quiet" }, site.scheduler + ", " + site.transport + "; batch jobs: " + site.queued + " in queues (at most " + site.max_queued + "), " + site.running + " running (at most " + site.max_running + " in all)"),
       table("Shapes", [{ name: "Shape", of: (s) => s.name }, { name: "Partition", narrow: true, of: (s) => s.partition || "" }, { name: "Cpus", number: true, of: (s) => s.cpus }, { name: "Memory", number: true, of: (s) => size(s.memory) }, { name: "GPUs", narrow: true, of: (s) => Object.entries(s.gpus || {}).map(([kind, n]) => n + " " + kind).join(", ") }, { name: "Walltime", number: true, narrow: true, of: (s) => s.walltime ? span(s.walltime) : "none" }, { name: "In queues", number: true, of: (s) => s.queued }, { name: "Running", number: true, of: (s) => s.running }], site.shapes || [], "It has no shapes: hpcbatch sites check " + site.name),
-      el("div", { class: "actions" }, known.may_change && site.state !== "ok" && el("button", { type: "button", on: { click: () => resume(site.name) } }, "Resume")), command("hpcbatch sites check " + site.name))) : el("p", { class: "empty" }, known.engine ? "No site is configured." : "Loading …"));
+      el("div", { class: "actions" }, known.may_change && site.state !== "ok" && el("button", { type: "button", on: { click: () => resume(site.name) } }, "Resume")), command("hpcbatch", "sites", "check", site.name))) : el("p", { class: "empty" }, known.engine ? "No site is configured." : "Loading …"));
     told = text;
     fill(jobs, table("Batch jobs that hold pilots", [{ name: "Name", of: (a) => a.name }, { name: "Batch job", of: (a) => a.batch_id || "–" }, { name: "Shape", of: (a) => a.site + "/" + a.shape }, { name: "State", of: (a) => a.state }, { name: "Submitted", narrow: true, of: (a) => clock(a.submitted_at) }, { name: "Started", narrow: true, of: (a) => clock(a.started_at) }, { name: "", of: (a) => a.message || "" }], [...known.sections.allocations.values()], "There is no batch job."));
   } };
@@ -408,7 +408,7 @@ views.sites = (main) => {
 
 views.dropboxes = (main) => {
   const body = el("div", {}), services = el("div", {});
-  fill(main, el("h1", {}, "Drop boxes"), el("section", { class: "card" }, body, command("hpcbatch dropbox")), el("section", { class: "card" }, el("h2", {}, "Work that came through them"), services));
+  fill(main, el("h1", {}, "Drop boxes"), el("section", { class: "card" }, body, command("hpcbatch", "dropbox")), el("section", { class: "card" }, el("h2", {}, "Work that came through them"), services));
   return { update() {
     fill(body, table("Folders that are watched", [{ name: "Folder", of: (d) => d.directory }, { name: "State", of: (d) => d.watched ? state("ok") : state("trouble") }, { name: "", of: (d) => d.message || "" }, { name: "Results below", narrow: true, of: (d) => (d.allow || []).join(", ") }], [...known.sections.dropboxes.values()], "No drop box is watched: hpcbatch dropbox DIR"));
     fill(services, submission_table([...known.sections.arrays.values()].filter((a) => (a.client || "").startsWith("dropbox")).sort((a, b) => parseInt(b.id, 10) - parseInt(a.id, 10)).slice(0, 50), "Nothing came through a drop box lately."));
