@@ -9,8 +9,10 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -54,7 +56,11 @@ void tell(const std::string& link, std::uint16_t port, bool as_json) {
 
 /// Goes on when its terminal is closed; the caller's shell has its prompt back.
 void leave_terminal() {
-  if (::fork() != 0) std::_Exit(kExitDone);
+  const pid_t child = ::fork();
+  if (child < 0)
+    throw std::runtime_error(std::string("cannot leave the terminal: fork: ") +
+                             std::strerror(errno) + "; the page has ended");
+  if (child != 0) std::_Exit(kExitDone);
   ::setsid();
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (!std::freopen("/dev/null", descriptor == STDIN_FILENO ? "r" : "w",

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -146,16 +147,23 @@ class Visitor {
     if (answer.outcome == Exchange::Answered)
       return send(answer.status, "application/json", "", answer.body);
     engine_.disconnect();
+    return send_failure(answer);
+  }
+
+  bool send_failure(const Answer& failure) {
+    if (failure.outcome == Exchange::Answered)
+      return send(failure.status, "application/json", "", failure.body);
     return send(502, "application/json", "",
-                sentence("the engine does not answer: " + answer.error));
+                sentence("the engine does not answer: " + failure.error));
   }
 
   bool send_lines(const std::string& target) {
     keep_alive_ = false;
     const auto lines = engine_.follow(target);
+    LineStream::Next next = lines->next(kAlive);
+    if (next.kind == LineStream::Next::Kind::Failed) return send_failure(next.failure);
     if (!write(head(200, "application/x-ndjson", "X-Accel-Buffering: no\r\n"))) return false;
-    for (;;) {
-      const LineStream::Next next = lines->next(kAlive);
+    for (;; next = lines->next(kAlive)) {
       if (next.kind == LineStream::Next::Kind::End || next.kind == LineStream::Next::Kind::Failed)
         return false;
       // An empty line is what shows that the browser has gone.
@@ -202,10 +210,10 @@ class Visitor {
   throw std::runtime_error("cannot listen on " + where + ": " + std::strerror(errno));
 }
 
-void send_away(const Fd& socket) {
+void send_away(int socket) {
   constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-  ::send(socket.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::send(socket, kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
@@ -234,12 +242,16 @@ Listening listen_on_socket(const std::string& path) {
   const sockaddr_un address = address_of(reachable);
   const auto* const place = reinterpret_cast<const sockaddr*>(&address);
   Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // One that nobody listens at any more is replaced.
-  if (made && ::connect(made.get(), place, sizeof address) == 0) {
-    errno = EADDRINUSE;
-    cannot_listen(path);
+  // A socket that nobody listens at any more is replaced; whatever else is there stays.
+  if (made && ::connect(made.get(), place, sizeof address) == 0) errno = EADDRINUSE;
+  if (errno != ENOENT) {
+    const int why = errno;
+    struct stat there {};
+    const bool is_left = why == ECONNREFUSED && ::lstat(path.c_str(), &there) == 0 &&
+                         S_ISSOCK(there.st_mode) && ::unlink(path.c_str()) == 0;
+    errno = why == ECONNREFUSED ? EEXIST : why;
+    if (!is_left) cannot_listen(path);
   }
-  ::unlink(path.c_str());
   made = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // bind(2) gives the file the mode of the socket.
   if (!made || ::fchmod(made.get(), kOwnerOnly) != 0 ||
@@ -263,20 +275,27 @@ void serve_pages(const Fd& listener, Gate& gate, Watcher& watcher,
       continue;
     }
     if (connections >= kMostConnections) {
-      send_away(socket);
+      send_away(socket.get());
       continue;
     }
     ++connections;
-    std::thread([&, visitor = std::make_shared<Visitor>(std::move(socket), gate, gate_mutex,
-                                                        watcher, engine, interrupt)]() mutable {
-      try {
-        visitor->serve();
-      } catch (const std::exception&) {
-        // Its connection ends; the others go on.
-      }
-      visitor.reset();
+    const int descriptor = socket.get();
+    auto visitor =
+        std::make_shared<Visitor>(std::move(socket), gate, gate_mutex, watcher, engine, interrupt);
+    try {
+      std::thread([&connections, visitor]() mutable {
+        try {
+          visitor->serve();
+        } catch (const std::exception&) {
+          // Its connection ends; the others go on.
+        }
+        visitor.reset();
+        --connections;
+      }).detach();
+    } catch (const std::system_error&) {  // the user has as many threads as he may
+      send_away(descriptor);
       --connections;
-    }).detach();
+    }
   }
   // They hear of the interrupt as well, and use what ends with this function.
   while (connections > 0) std::this_thread::sleep_for(5ms);

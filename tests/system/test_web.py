@@ -105,11 +105,18 @@ def test_other_hosts_origins_and_paths_are_refused(engine):
         assert page.ask("GET", "/api/engine", Origin="http://evil.example")[0] == 403
         for target in ("/../../../etc/passwd", "/api/tasks/../../../etc/passwd", "//etc/passwd", "/api/tasks/..%2f"):
             assert page.ask("GET", target)[0] in (400, 404), target
-        assert page.ask("GET", "/api/engine/")[0] in (200, 404)
+        assert page.ask("GET", "/api/sites/local/past%2djobs")[0] == page.ask("GET", "/api/engine/")[0] == 400
         good = json.dumps({"ids": ["1"]})
         assert page.ask("POST", "/api/tasks/cancel", good)[0] == 403, "not marked by the page"
         for target in ("/api/engine/stop", "/api/tasks", "/api/submits", "/api/dropboxes", "/api/engine/backup"):
             assert page.ask("POST", target, "{}", X_Hpcbatch="1")[0] == 404, target
+
+
+def test_a_stream_that_the_engine_refuses_is_refused(engine):
+    with Page(engine) as page:
+        page.enter()
+        status, text, _ = page.ask("GET", "/api/tasks/999999.1/log?follow=1")
+        assert status == 404 and "999999" in json.loads(text)["error"]
 
 
 def test_view_changes_nothing(engine):
@@ -205,6 +212,43 @@ def test_behind_a_proxy_it_listens_on_a_socket_of_its_user(engine, tmp_path):
     assert not place.exists()
 
 
+def test_a_file_that_is_no_socket_is_left(engine, tmp_path):
+    place = tmp_path / "thesis"
+    place.write_text("four years")
+    done = subprocess.run(
+        [engine.program, "web", "--socket", str(place)],
+        env=engine.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60 * SLOWNESS,
+    )
+    assert done.returncode == 2 and f"cannot listen on {place}" in done.stderr
+    assert place.read_text() == "four years"
+    place.unlink()
+    with socket.socket(socket.AF_UNIX) as left:  # as by a page that was killed
+        left.bind(str(place))
+    with subprocess.Popen(done.args, env=engine.env, stdin=subprocess.DEVNULL) as process:
+        wait_until(lambda: is_listened_at(place), what="a page at the socket")
+        process.terminate()
+
+
+def test_threads_that_cannot_be_had_end_no_page(engine):
+    with Page(engine) as page:
+        page.enter()
+        most = resource.prlimit(page.process.pid, resource.RLIMIT_AS)
+        with open(f"/proc/{page.process.pid}/statm") as memory:
+            used = int(memory.read().split()[0]) * resource.getpagesize()
+        resource.prlimit(page.process.pid, resource.RLIMIT_AS, (used, most[1]))
+        # A thread whose stack has no room: as where the user has as many as he may.
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                last = stack.enter_context(socket.create_connection(("127.0.0.1", page.port), 5 * SLOWNESS))
+            assert last.recv(100).startswith(b"HTTP/1.1 503")
+        resource.prlimit(page.process.pid, resource.RLIMIT_AS, most)
+        wait_until(lambda: is_served(page), what="a page when there is room again")
+
+
 def test_a_browser_sees_it_all(engine):
     array = engine.submit(
         "--name", "stolen", "--items", HOSTILE, "b", "--", "sh", "-c", 'echo "$1"; exit 3', "sh", "{}"
@@ -239,8 +283,15 @@ def test_a_browser_sees_it_all(engine):
         browser.wait_until("document.getElementById('question').open")
         browser.run("document.getElementById('question-yes').click()")
         browser.wait_until("document.body.innerText.includes('4 cancelled')")
+        # A stream that begins anew names what is there; a task that ended meanwhile is not.
+        browser.run("take({ sections: { tasks: { '9.9': { id: '9.9' } } } })")
+        browser.run("take({ version: 1, sections: { tasks: {} }, minutes: [] })")
+        assert browser.run("known.sections.tasks.has('9.9')") is False
         assert browser.run("document.title.includes('stolen') ? document.querySelector('h1').textContent : ''") == ""
         assert browser.complaints() == []
+        # A command to copy is one command, whoever wrote the address.
+        browser.run("location.hash = '#/tasks?array=1;touch%20x'")
+        browser.wait_until("document.querySelector('code')?.textContent === \"hpcbatch list -- '1;touch x'\"")
         assert browser.hosts() == {f"127.0.0.1:{page.port}"}
 
 
