@@ -5,6 +5,7 @@
 #include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"
 #include "dropbox_host/box_process.hpp"
+#include "dropbox_host/serve_box.hpp"
 #include "posix/files.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +19,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/file.h>
 
 namespace hpcbatch {
@@ -340,7 +340,7 @@ std::vector<DropboxState> DropboxPorts::list() const {
 
 bool DropboxPorts::others_are_gone(std::chrono::seconds longest) {
   if (others_are_gone_) return true;
-  const Fd lock(::open(lock_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const Fd lock(open_box_lock(lock_));
   const auto until = std::chrono::steady_clock::now() + longest;
   // Where there are no locks on files nobody can tell.
   while (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

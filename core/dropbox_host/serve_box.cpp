@@ -9,8 +9,10 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -63,11 +65,19 @@ class FromEngine {
 /// Held while this process lives: an engine waits with its drop boxes until those of the one before
 /// it are gone.
 void share_lock(const std::string& file) {
-  const int lock = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock >= 0) (void)::flock(lock, LOCK_SH | LOCK_NB);
+  const int lock = open_box_lock(file);
+  if (lock >= 0) (void)::flock(lock, LOCK_SH);
+  // An engine that ended before the signal was asked for has sent none, and another one may already
+  // have found the lock free.
+  pollfd engine{kHandedOver, 0, 0};
+  if (::poll(&engine, 1, 0) > 0) ::_exit(0);
 }
 
 }  // namespace
+
+int open_box_lock(const std::string& file) {
+  return ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
 
 int serve_box() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

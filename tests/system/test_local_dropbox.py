@@ -1,8 +1,10 @@
 """The drop box with the whole system behind it: a client like AMP's, ours, templates, tools, faults, a restart."""
 
 import contextlib
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -262,6 +264,32 @@ def test_each_job_runs_once_whatever_is_killed(box):
     begun = (box.home.directory / "started").read_text().split()
     assert len(begun) == len(set(begun)) == 12
     assert all((box.data / f"out{number}").exists() for number in range(12))
+
+
+def test_a_process_whose_engine_is_gone_touches_nothing(home):
+    """Killed before the process could ask for a signal at its end: the next engine finds the lock free."""
+    folder = home.directory / "orphaned"
+    folder.mkdir(mode=0o755)
+    (folder / "a.job").write_text("{}")
+    settings = {
+        "directory": str(folder),
+        "workspace": str(home.directory / "orphaned-work"),
+        "allow": [],
+        "templates": [],
+        "variables": {},
+        "trust_group": "",
+        "most_active_of_one": 4,
+        "input_limit": 1 << 20,
+        "lock": str(home.directory / "orphaned.lock"),
+    }
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.sendall(json.dumps({"open": settings}).encode() + b"\n")
+        ours.close()
+        words = ["bash", "-c", f'exec "$0" serve-dropbox "$1" 3<&{theirs.fileno()}', home.program, folder]
+        subprocess.run(words, pass_fds=[theirs.fileno()], env=home.env, timeout=60, check=True)
+    assert os.listdir(folder) == ["a.job"]
+    assert not (home.directory / "orphaned-work").exists()
 
 
 def test_a_drop_box_that_hangs_holds_up_neither_engine_nor_others(box):
