@@ -80,8 +80,8 @@ SubmitCommand submit_command(const Parsed& parsed, const JobText& job, const Sur
   for (const auto& [name, value] : parsed.options) {
     if (name == "z" || name == "real") continue;
     beside.last.push_back("-" + name);
-    const auto option = std::find_if(table.begin(), table.end(),
-                                     [&](const Option& one) { return one.name == name; });
+    const auto option = std::find_if(
+        table.begin(), table.end(), [&name = name](const Option& one) { return one.name == name; });
     if (option->takes == Option::Takes::Nothing) continue;
     // Left out, the next option would become its value.
     if (value.empty())
