@@ -77,6 +77,29 @@ std::string time_text(const std::string& value) {
   return std::to_string(time->count()) + "s";
 }
 
+void set_one(const Updated& known, const std::string& value, json::object& set) {
+  const std::string key(known.key);
+  if (key == "tags") {
+    json::value& tags = set[key];
+    if (!tags.is_array()) tags = json::array{};
+    tags.as_array().push_back(tag_for(known.name, value));
+  } else if (key == "after") {
+    set_dependency(value, set);
+  } else if (key == "time") {
+    set[key] = time_text(value);
+  } else if (key == "memory") {
+    const bool has_no_unit =
+        !value.empty() && std::isdigit(static_cast<unsigned char>(value.back()));
+    set[key] = value + (has_no_unit ? "M" : "");
+  } else if (key == "requeue") {
+    set[key] = value == "1" || value == "yes";
+  } else if (known.name == "nice") {
+    set[key] = value.starts_with('-') ? value.substr(1) : "-" + value;
+  } else {
+    set[key] = value;
+  }
+}
+
 json::object changes_in(const std::vector<std::string>& words, std::vector<std::string>& jobs) {
   json::object set;
   for (const std::string& word : words) {
@@ -97,26 +120,7 @@ json::object changes_in(const std::vector<std::string>& words, std::vector<std::
                           "\nscontrol: error: hpcbatch changes Name, Priority, TimeLimit, NumCPUs, "
                           "MinMemoryNode, Partition, StartTime, Deadline, Requeue, Dependency and "
                           "ArrayTaskThrottle");
-    const std::string key(known->key);
-    if (key == "tags") {
-      json::value& tags = set[key];
-      if (!tags.is_array()) tags = json::array{};
-      tags.as_array().push_back(tag_for(known->name, value));
-    } else if (key == "after") {
-      set_dependency(value, set);
-    } else if (key == "time") {
-      set[key] = time_text(value);
-    } else if (key == "memory") {
-      const bool has_no_unit =
-          !value.empty() && std::isdigit(static_cast<unsigned char>(value.back()));
-      set[key] = value + (has_no_unit ? "M" : "");
-    } else if (key == "requeue") {
-      set[key] = value == "1" || value == "yes";
-    } else if (known->name == "nice") {
-      set[key] = value.starts_with('-') ? value.substr(1) : "-" + value;
-    } else {
-      set[key] = value;
-    }
+    set_one(*known, value, set);
   }
   return set;
 }

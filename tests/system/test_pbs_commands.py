@@ -38,7 +38,9 @@ def test_scripts_and_their_options(commands):
     number = piped.split(".")[0]
     assert [(where / f"STDIN.{stream}{number}").read_text() for stream in "oe"] == ["out\n", "err\n"]
     assert commands.attributes(piped)["Exit_status"] == "7"
-    command = commands.submit("-N", "said", "-o", "$PBS_O_WORKDIR/${PBS_JOBNAME}.${PBS_JOBID}", "--", "/bin/echo", "-n", "a b", "$x")
+    command = commands.submit(
+        "-N", "said", "-o", "$PBS_O_WORKDIR/${PBS_JOBNAME}.${PBS_JOBID}", "--", "/bin/echo", "-n", "a b", "$x"
+    )
     commands.wait(command)
     assert (where / f"said.{command}").read_text() == "a b $x"
     assert commands.call("qsub", "-W", "block=true", "--", "/bin/sh", "-c", "exit 6").code == 6
