@@ -192,7 +192,7 @@ def _said(options: Mapping[str, Any], directory: str, own: bool) -> dict[str, An
         elif kind == "Ids":
             said[key] = _ids(value) or None
         elif kind == "Moment" and isinstance(value, datetime.datetime):
-            task[key] = value.timestamp()
+            said[key] = value.timestamp()
         elif kind == "TimeSpan":
             said[key] = _values.seconds_or_text(value)
         elif kind == "Capability":

@@ -42,7 +42,7 @@ def test_a_list_has_a_line_for_each_submission(shared, sweep):
     assert line["counts"] == {"waiting": 0, "held": 0, "running": 0, "done": 269, "failed": 31, "cancelled": 0}
     assert line["submitted_at"] <= line["started_at"] <= line["ended_at"] and line["command"][0] == "sh"
     shown = next(row for row in shared.ok("list").splitlines() if row.startswith(f"{task} "))
-    assert re.search(r"failed +\[#{9}x\] +269/300 +31 .*sweep: sh -c", shown), shown
+    assert re.search(r"failed +\[#+x\] +269/300 +31 .*sweep: sh -c", shown), shown
 
 
 def test_a_list_chooses_submissions(shared, sweep):
@@ -508,5 +508,5 @@ def test_what_would_be_sent_is_printed_and_not_sent(home):
     request = json.loads(home.ok("submit", "--print-request", script, COLOUR="blue"))
     assert request["environment"]["COLOUR"] == "blue" and request["umask"]
     (task,) = request["tasks"]
-    assert task["cpus"] == "2" and task["tags"] == ["partition=short", "account=lab"], task
+    assert str(task["cpus"]) == "2" and task["tags"] == ["partition=short", "account=lab"], task
     assert not (home.home / "socket").exists(), "no engine was started for it"
