@@ -151,3 +151,28 @@ def test_one_of_takes_all_ways_in_one_word(home):
     home.ok("submit", "--wait", "--one-of", "gpus=1; cpus=1", "--", "true")
     refused = home.verb("submit", "--one-of", "cpus=1", "--", "true")
     assert refused.code == 2 and "leaves no choice" in refused.err
+
+
+def test_each_of_several_is_waited_for(commands):
+    """A list's last one alone was waited for, so that the job began beside the others."""
+    home = commands.home
+    numbers = [commands.submit("--hold", "--wrap", ":") for _ in range(3)]
+    ids = [str(int(number) - 2000000000) for number in numbers]
+    listed = ":".join(numbers)
+    script(commands, f"#!/bin/sh\n#SBATCH -d afterok:{listed}\n:\n", "line.sh")
+    script(commands, f"#!/bin/sh\n#PBS -W depend=afterok:{listed}\n:\n", "pbs.sh")
+    script(commands, "#!/bin/sh\n" + "".join(f"#HPCBATCH --after {task}\n" for task in ids) + ":\n", "ours.sh")
+    jobs = [
+        commands.submit("-d", f"afterok:{listed}", "--wrap", ":"),
+        commands.submit("-d", f"afterok:{numbers[0]},afterok:{numbers[1]}:{numbers[2]}", "--wrap", ":"),
+        commands.submit("-d", f"afterok:{numbers[0]}?afterok:{numbers[1]}:{numbers[2]}", "--wrap", ":"),
+        commands.submit("line.sh"),
+        *(str(2000000000 + int(home.ok("submit", name).strip())) for name in ("line.sh", "pbs.sh", "ours.sh")),
+    ]
+    for job in jobs:
+        assert home.show(str(int(job) - 2000000000))["after"] == ids, job
+        told = commands.ok("squeue", "-h", "-o", "%E", "-j", job)
+        assert all(number in told for number in numbers), told
+    # What the command line says holds over the line.
+    alone = commands.submit("-d", f"afterok:{numbers[1]}", "line.sh")
+    assert home.show(str(int(alone) - 2000000000))["after"] == [ids[1]]

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -34,13 +35,21 @@ std::string flag_of(const std::string& word) {
   return word.starts_with("--") ? word.substr(0, word.find('=')) : std::string();
 }
 
-/// Each of several holds.
+bool is_of(const std::string& flag, std::initializer_list<TaskKey::Type> types) {
+  return std::any_of(task_keys().begin(), task_keys().end(), [&](const TaskKey& key) {
+    return key.flag() == flag && std::find(types.begin(), types.end(), key.type) != types.end();
+  });
+}
+
+/// What the script says holds beside what the command line says.
 bool adds_up(const std::string& flag) {
   using Type = TaskKey::Type;
-  return std::any_of(task_keys().begin(), task_keys().end(), [&](const TaskKey& key) {
-    return key.flag() == flag && (key.type == Type::WordList || key.type == Type::Files ||
-                                  key.type == Type::Variables || key.type == Type::Values);
-  });
+  return is_of(flag, {Type::WordList, Type::Files, Type::Variables, Type::Values});
+}
+
+/// One line says it several times: `--dependency=afterok:1:2`.
+bool is_list(const std::string& flag) {
+  return is_of(flag, {TaskKey::Type::Ids});
 }
 
 /// Options of the script that the command line does not say otherwise.
@@ -50,9 +59,10 @@ OptionWords left_over(const OptionWords& script, const OptionWords& said) {
   for (auto word = script.begin(); word != script.end(); ++word) {
     if (const std::string flag = flag_of(*word); !flag.empty()) {
       const auto says_it = [&](const std::string& other) { return flag_of(other) == flag; };
+      const bool is_said = std::any_of(said.begin(), said.end(), says_it);
       // Of several lines the last holds, as of sbatch's.
-      is_taken = adds_up(flag) || (std::none_of(said.begin(), said.end(), says_it) &&
-                                   std::none_of(word + 1, script.end(), says_it));
+      const bool is_last = is_list(flag) || std::none_of(word + 1, script.end(), says_it);
+      is_taken = adds_up(flag) || (!is_said && is_last);
     }
     if (is_taken) left.push_back(*word);
   }
