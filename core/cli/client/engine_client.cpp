@@ -324,6 +324,8 @@ std::vector<std::string> submit_safely(EngineClient& client, const Session& sess
   std::vector<std::string> ids = texts_at(accepted, "ids");
   if (ids.empty())
     throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
+  if (ids.size() != array_at(accepted, "ids")->size())
+    throw CommandError(kExitNoEngine, "the engine named an id that is no text");
   for (const std::string& one : texts_at(accepted, "advice")) say(one_line(one));
   return ids;
 }

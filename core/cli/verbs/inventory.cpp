@@ -66,6 +66,8 @@ int check_one(EngineClient& client, const Session& session, const InventoryComma
 int clean_site(EngineClient& client, const InventoryCommand& command, const std::string& target) {
   const json::object answer =
       client.post(target + "/clean", {{"dry_run", command.dry_run}}, kCheckTime);
+  if (!command.json && array_at(answer, "removed") == nullptr)
+    throw CommandError(kExitNoEngine, "the engine's answer does not say what was removed");
   const Objects files = objects_at(answer, "removed");
   std::string text;
   for (const json::object& file : files)

@@ -72,6 +72,7 @@ int show_dry_run(EngineClient& client, const json::object& request, bool is_json
     all_fit = all_fit && !one.contains("refusal");
     show_answer(is_json, one, trial_text(++number, one));
   }
+  if (number == 0) throw CommandError(kExitNoEngine, "the engine named no tasks");
   return all_fit ? kExitDone : kExitUsage;
 }
 
