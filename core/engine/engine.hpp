@@ -119,7 +119,8 @@ class Engine {
   std::optional<std::string> misfit(const NewArray& array) const;
   std::optional<std::string> gpus_nobody_has(const Needs& needs) const;
   void restore_pilots(const Snapshot& snapshot, Time now);
-  void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now);
+  void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, bool was_known,
+                 Time now);
   void judge_newcomer(Time now);
   void return_lease(TaskId task, Time now);
   /// False where its pilot may not forget it yet.

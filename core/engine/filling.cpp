@@ -186,7 +186,9 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .since = now});
   if (its_class.apart.suspect != 0) pilot.on_trial = any_on_trial_ = true;
   const auto grown = tasks_.grown_needs(attempt.task);
-  return lease_of(attempt, grown ? *grown : array->terms->needs, *grant, pilot);
+  SendLeases::Lease lease = lease_of(attempt, grown ? *grown : array->terms->needs, *grant, pilot);
+  lease.runs_once = array->terms->course->no_requeue;
+  return lease;
 }
 
 /// Nothing that waits fits what the pilot has left: known since the last look, where nothing new

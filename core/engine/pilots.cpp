@@ -63,7 +63,8 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   }
   const AllocationEntry* allocation = sites_.find(event.pilot.allocation);
   PilotState& pilot = known ? *known : pilots_.add(event.pilot);
-  const bool same_process = pilot.incarnation == event.incarnation || !pilot.registered;
+  const bool was_known = pilot.registered;  // else an engine before this one may have known another
+  const bool same_process = pilot.incarnation == event.incarnation || !was_known;
   pilot.site = allocation->facts.site;
   pilot.shape = allocation->facts.shape;
   // Whoever pays for it does so also when the configuration has changed.
@@ -93,7 +94,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.stays_until.reset();
   pilot.came_to_bad = trust_.is_bad(pilot.at());
   actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
-  reconcile(pilot, event, same_process, now);
+  reconcile(pilot, event, same_process, was_known, now);
   if (!event.refusals.empty()) {
     pilot.leaving_reason = fmt::format("{}", fmt::join(event.refusals, "; "));
     sites_.of_no_use(
@@ -142,7 +143,7 @@ void Engine::judge_newcomer(Time now) {
 /// Compares what the pilot says it holds with what was leased to it.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process,
-                       Time now) {
+                       bool was_known, Time now) {
   std::set<TaskId> held;
   for (const HeldAttempt& there : event.held) {
     Lease* lease = pilots_.current(pilot.id, there.attempt);
@@ -176,12 +177,16 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     // Whose outputs are on their way here nobody there needs to hold any more.
     if (held.contains(task) || pilots_.lease(task)->has_left) continue;
     // What the process before had begun nobody has told.
-    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent || runs_once(task);
-    if (had_started && !same_process) {
+    const bool once = runs_once(task);
+    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent || once;
+    if (had_started && (!same_process || (once && !was_known))) {
       Outcome outcome;
       outcome.failure = Failure::NodeLost;
       outcome.message =
-          fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
+          same_process
+              ? fmt::format("the engine was started anew, and pilot {} no longer has it",
+                            to_string(pilot.id))
+              : fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
       if (const Outcome* own = pilots_.failed(task)) outcome = *own;
       end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);

@@ -27,8 +27,8 @@ void Writer::add(store::Write write) {
   look();
 }
 
-void Writer::after_written(std::function<void(store::Store&)> on_lane, Then then) {
-  order_.after_written(std::move(on_lane), std::move(then));
+void Writer::after_written(std::function<void(store::Store&)> on_lane, Then then, bool on_disk) {
+  order_.after_written(std::move(on_lane), std::move(then), on_disk);
   look();
 }
 

@@ -8,6 +8,7 @@
 #include "planted/planted.hpp"
 #include "store/store.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,10 +34,11 @@ class GroupCommit {
     std::vector<Write> writes;
     std::vector<std::pair<Read, Then>> written;
     std::vector<Then> durable;
-    /// Leases and reads do not wait for the disk: whoever does gets a commit of his own behind
+    bool synced{false};  ///< nobody is told that something is written before it is on disk
+    /// Most leases and reads do not wait for the disk: whoever does gets a commit of his own behind
     /// them.
-    bool in_two_steps() const { return !written.empty() && !durable.empty(); }
-    bool needs_disk() const { return !durable.empty(); }
+    bool in_two_steps() const { return !synced && !written.empty() && !durable.empty(); }
+    bool needs_disk() const { return synced || !durable.empty(); }
     bool needs_commit() const { return !writes.empty() || needs_disk(); }
   };
   /// When the next batch is to be taken: now behind what the loop has in hand, or within
@@ -45,8 +47,10 @@ class GroupCommit {
   static constexpr std::chrono::milliseconds kCompany{20};
 
   void add(Write write) { gathering_.writes.push_back(std::move(write)); }
-  void after_written(Read read, Then then) {
+  /// `on_disk`: in the same order, and all of it is on disk then.
+  void after_written(Read read, Then then, bool on_disk = false) {
     gathering_.written.emplace_back(std::move(read), std::move(then));
+    gathering_.synced = gathering_.synced || on_disk;
   }
   void after_durable(Then then, bool haste) {
     gathering_.durable.push_back(std::move(then));
@@ -92,8 +96,8 @@ class Writer {
 
   void add(store::Write write);
   /// On the loop, once everything added so far is written (it then survives our death, not the
-  /// machine's).  `on_lane` runs on the store's lane before.
-  void after_written(std::function<void(store::Store&)> on_lane, Then then);
+  /// machine's; `on_disk`: that, too).  `on_lane` runs on the store's lane before.
+  void after_written(std::function<void(store::Store&)> on_lane, Then then, bool on_disk = false);
   /// On the loop, once everything added so far is on disk.  Without haste it may wait up to 20 ms
   /// for company.
   void after_durable(Then then, bool haste);
@@ -172,15 +176,16 @@ class Writer {
 // What of the store each action waits for before it is done: the order on which the promises about
 // crashes rest.
 //
-// A lease is written before it is sent, so that no kill of the engine loses one.  Whatever tells
-// somebody that something is safe (answers, acknowledgements, an allocation's intent) waits for the
+// A lease is written before it is sent, so that no kill of the engine loses one; one of a task that
+// starts once at most is on disk, for a loss of power must not lose it.  Whatever tells somebody that something is safe (answers, acknowledgements, an allocation's intent) waits for the
 // disk.  What is said to a pilot goes behind the leases that were decided before it.
 
 enum class WaitsFor : std::uint8_t {
   Nothing,
-  Written,    ///< all saved before is written: it survives our death, not the machine's
-  Disk,       ///< all saved before is on disk
-  DiskAtOnce  ///< somebody waits for it: no time is spent on waiting for company
+  Written,        ///< all saved before is written: it survives our death, not the machine's
+  WrittenToDisk,  ///< the same in its turn among those, and on disk
+  Disk,           ///< all saved before is on disk
+  DiskAtOnce      ///< somebody waits for it: no time is spent on waiting for company
 };
 
 template <class T, class... Others>
@@ -209,8 +214,11 @@ template <OneOf<AnswerCount, EndPilot, OpenAllocation, EngineIdle> Awaited>
 WaitsFor order_of(const Awaited&) {
   return WaitsFor::DiskAtOnce;
 }
-inline WaitsFor order_of(const SendLeases&) {
-  return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
+inline WaitsFor order_of(const SendLeases& action) {
+  if (HPCBATCH_PLANTED(lease_sent_before_written)) return WaitsFor::Nothing;
+  const bool any_once = std::any_of(action.leases.begin(), action.leases.end(),
+                                    [](const SendLeases::Lease& lease) { return lease.runs_once; });
+  return any_once ? WaitsFor::WrittenToDisk : WaitsFor::Written;
 }
 inline WaitsFor order_of(const AcknowledgeResults&) {
   return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;

@@ -132,6 +132,7 @@ struct SendLeases {
     Amount
         memory{};  ///< that the task is told of, and may not exceed where that is a limit; 0: as granted
     bool memory_is_limit{false};
+    bool runs_once{false};  ///< starts once at most
     std::optional<Duration> time_limit;
   };
   std::vector<Lease> leases;

@@ -33,7 +33,8 @@ void Runtime::after(WaitsFor what, Writer::Then then) {
     case WaitsFor::Nothing:
       return then();
     case WaitsFor::Written:
-      return writer_->after_written({}, std::move(then));
+    case WaitsFor::WrittenToDisk:
+      return writer_->after_written({}, std::move(then), what == WaitsFor::WrittenToDisk);
     case WaitsFor::Disk:
       return writer_->after_durable(std::move(then), false);
     case WaitsFor::DiskAtOnce:

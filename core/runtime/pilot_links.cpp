@@ -338,7 +338,8 @@ void LeaseSender::send(const SendLeases& action) {
   for (const LeaseRun& run : *runs)
     next.push_back(dependencies_.engine->served_after(run.first.attempt.task.array));
   const std::weak_ptr<PilotLink> decided_for = dependencies_.links.linked(action.pilot);
-  HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
+  const WaitsFor order = order_of(action);
+  HPCBATCH_CHECK(order == WaitsFor::Written || order == WaitsFor::WrittenToDisk);
   const std::string site_name = dependencies_.site_of(action.pilot);
   const bool one_by_one = !dependencies_.staging.sees_everything(site_name);
   const auto at = dependencies_.sites.find(site_name);
@@ -364,7 +365,8 @@ void LeaseSender::send(const SendLeases& action) {
         }
         dependencies_.links.follow_leased(*link, pilot, *runs);
         crash_point("lease-sent");
-      });
+      },
+      order == WaitsFor::WrittenToDisk);
 }
 
 }  // namespace hpcbatch

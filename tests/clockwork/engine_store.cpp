@@ -13,7 +13,8 @@ void EngineHost::after(WaitsFor what, std::function<void()> then) {
     case WaitsFor::Nothing:
       return then();
     case WaitsFor::Written:
-      order_.after_written({}, std::move(then));
+    case WaitsFor::WrittenToDisk:
+      order_.after_written({}, std::move(then), what == WaitsFor::WrittenToDisk);
       break;
     case WaitsFor::Disk:
     case WaitsFor::DiskAtOnce:

@@ -87,9 +87,7 @@ void Users::draw_course(NewArray& array, Draw draw) const {
   }
   if (draw.chance(8)) array.course.edit().begin = world_.clock.now() + draw.between(1s, 2min);
   if (draw.chance(5)) array.course.edit().deadline = world_.clock.now() + draw.between(1min, 10min);
-  // Not of those that start once at most: such a task may start again after the engine's machine has
-  // lost power (seed 212).
-  draw.chance(6);
+  if (draw.chance(6)) array.course.edit().no_requeue = true;
   if (draw.chance(5)) array.course.edit().singleton = draw.chance(50) ? "fit" : "sort";
   if (!array.after.empty() && !has_pairs && array.course->singleton.empty() && draw.chance(20))
     array.course.edit().any_of_after = true;

@@ -286,6 +286,15 @@ TEST_F(CourseTest, WhatMayHaveBegunIsNotRunAgainEither) {
   expect_ended("2", Failure::NodeLost);
 }
 
+TEST_F(CourseTest, WhatAnEngineBeforeHadLeasedMayHaveBegun) {
+  submit(once());
+  submit(New());
+  restarts();
+  registers("A0");
+  expect_ended("2", Failure::NodeLost, "the engine was started anew*");
+  expect_state("3", TaskState::Waiting);
+}
+
 TEST_F(CourseTest, WhatAPilotGivesBackHasNotBegun) {
   submit(once());
   gives_back("2");
