@@ -43,7 +43,7 @@ def test_after_a_failure(shared):
 def test_after_a_start_and_some_time(shared, folder):
     first = shared.submit("--hold", "--", "sh", "-c", f"touch {folder}/started; sleep 600")
     soon = shared.submit("--after-start", first, "--", "sh", "-c", f"test -e {folder}/started")
-    later = shared.submit("--after-start", f"{first}+3s", "--", "date", "+%s")
+    later = shared.submit("--after-start", f"{first}+3s", "--", "date", "+%s.%N")
     assert "the start of" in explained(shared, soon)
     shared.ok("release", first)
     assert shared.wait(soon) == 0

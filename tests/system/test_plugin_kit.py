@@ -144,7 +144,7 @@ def test_what_cannot_be_written_is_said(prefix):
         ("tools/aborts", "aborts is not to be used: it ended the process by SIGABRT there"),
         ("tools/badpointer", "badpointer is not to be used: it ended the process by SIGSEGV there"),
         ("tools/throwctor", "no such model"),
-        ("tools/abi2", "it was built for plugin ABI 2"),
+        ("tools/abi1", "it was built for plugin ABI 1"),
         ("tools/notplugin", "exports no hpcbatch_plugin"),
         ("tools/garbage", "cannot load plugin"),
         ("tools/nowhere", "loading it ends a process by SIGSEGV: its file is cut off or damaged"),

@@ -46,7 +46,7 @@ STEPS = {
     "no_command": "srun; echo $?",
     "no_option": "srun --nosuch true; echo $?",
     "no_time": "srun -n1 -t 1:x true; echo $?; srun --signal=XX true; echo $?",
-    "another_job": "srun -n1 --jobid=99 true; echo $?",
+    "another_job": "srun -n1 --jobid=1999999999 true; echo $?",
     "another_node": "srun -w n77 -n1 true; echo $?",
     "a_folder": "srun -n1 /etc; echo $?",
     "too_much_memory": "srun -n1 --mem=1000G true; echo $?",
