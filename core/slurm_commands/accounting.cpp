@@ -1,4 +1,5 @@
 // Fields of sacct, of jobs and of their steps.
+#include "model/quantities.hpp"
 #include "slurm_commands/listing.hpp"
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
@@ -80,11 +81,9 @@ std::string resident(const Line& line, const Viewed& viewed) {
 
 /// In the unit of --units, else as memory_text has it.
 std::string amount_text(std::uint64_t bytes, const Viewed& viewed) {
-  constexpr std::string_view kUnits = "KMGTP";
-  const std::size_t power = viewed.unit == 0 ? std::string_view::npos : kUnits.find(viewed.unit);
-  if (power == std::string_view::npos) return memory_text(bytes);
-  const double amount =
-      static_cast<double>(bytes) / std::pow(1024.0, static_cast<double>(power + 1));
+  const auto unit = bytes_in(std::string_view(&viewed.unit, viewed.unit == 0 ? 0 : 1));
+  if (!unit || *unit == 1) return memory_text(bytes);
+  const double amount = static_cast<double>(bytes) / *unit;
   char text[64];
   std::snprintf(text, sizeof text, amount == std::floor(amount) ? "%.0f%c" : "%.2f%c", amount,
                 viewed.unit);

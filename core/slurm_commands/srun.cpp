@@ -2,6 +2,7 @@
 // the task.
 #include "cli/process/surroundings.hpp"
 #include "cli/tasks/task_file.hpp"
+#include "model/quantities.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/step.hpp"
 
@@ -162,13 +163,11 @@ std::optional<double> megabytes(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return std::nullopt;
-  constexpr std::string_view kUnits = "KMGT";
-  const std::string unit(end, text.data() + text.size());
-  if (unit.empty()) return number;
-  const std::size_t power = kUnits.find(static_cast<char>(std::toupper(unit.front())));
-  if (power == std::string_view::npos) return std::nullopt;
-  for (std::size_t i = 1; i < power; ++i) number *= 1024;
-  return power == 0 ? number / 1024 : number;
+  const std::string_view word(end, text.data() + text.size());
+  if (word.empty()) return number;
+  const auto unit = bytes_in(word);
+  if (!unit) return std::nullopt;
+  return number * *unit / (1 << 20U);
 }
 
 void check_memory(const Step& step, const Asked& asked) {
