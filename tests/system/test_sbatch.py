@@ -176,3 +176,18 @@ def test_each_of_several_is_waited_for(commands):
     # What the command line says holds over the line.
     alone = commands.submit("-d", f"afterok:{numbers[1]}", "line.sh")
     assert home.show(str(int(alone) - 2000000000))["after"] == [ids[1]]
+
+
+def test_lines_that_say_one_of_a_list_each(commands):
+    home = commands.home
+    script(commands, "a\nb\n", "letters")
+    script(commands, "1\n2\n3\n", "numbers")
+    script(
+        commands,
+        "#!/bin/sh\n#HPCBATCH --one-of cpus=2\n#HPCBATCH --one-of cpus=1\n"
+        "#HPCBATCH --each letters\n#HPCBATCH --each numbers\n:\n",
+    )
+    [seen] = home.json("submit", "--dry-run", "job.sh")
+    assert seen["tasks"] == 6 and seen["needs"]["one_of"] == [{"cpus": 2}, {"cpus": 1}], seen
+    [seen] = home.json("submit", "--dry-run", "--each", "letters", "--one-of", "cpus=1", "--one-of", "cpus=2", "job.sh")
+    assert seen["tasks"] == 2 and seen["needs"]["one_of"] == [{"cpus": 1}, {"cpus": 2}], seen

@@ -47,9 +47,12 @@ bool adds_up(const std::string& flag) {
   return is_of(flag, {Type::WordList, Type::Files, Type::Variables, Type::Values});
 }
 
-/// One line says it several times: `--dependency=afterok:1:2`.
+/// Each of several holds, where the command line says none: what the line
+/// `--dependency=afterok:1:2` means, and lists of items.
 bool is_list(const std::string& flag) {
-  return is_of(flag, {TaskKey::Type::Ids});
+  using Type = TaskKey::Type;
+  return is_of(flag, {Type::Ids, Type::Ways}) || flag == "--each" || flag == "--items" ||
+         flag == "--skip-done";
 }
 
 /// Options of the script that the command line does not say otherwise.
