@@ -184,8 +184,9 @@ class EngineAtHome:
             for pid, line in processes_with(str(self.directory)).items()
             if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]
         }
-        # What a pilot starts bears its name until it becomes the task; a pilot is the child of its keeper.
-        return {pid for pid in named if parent_of(parent_of(pid)) not in named}
+        # What a pilot starts bears its name until it becomes the task, or is gone by now; a pilot is the child of its keeper.
+        parents = {pid: parent_of(pid) for pid in named}
+        return {pid for pid, parent in parents.items() if parent != 0 and parent_of(parent) not in named}
 
     def service_pids(self, name):
         """The processes of services of that name: not those that they have forked, which are in their service's group until

@@ -42,12 +42,15 @@ PROGRAM = """
             del chain, total
             cluster.adapt(minimum=0, maximum=8, interval="500ms", wait_count=2, target_duration="5s")
             again = client.map(slow, range(1000, 1200))
-            most = 0
-            while not all(future.done() for future in again):
+            # Work enough until the further workers are there, however slowly they start.
+            most, more = 0, list(again)
+            while not all(future.done() for future in more):
                 most = max(most, len(workers(client)))
+                if most <= 4 and len(more) < 4000 and sum(not future.done() for future in more) < 60:
+                    more += client.map(slow, range(1000 + len(more), 1100 + len(more)))
                 time.sleep(0.2)
             print(sum(client.gather(again)), 4 < most <= 8)
-            del again
+            del again, more
             deadline = time.monotonic() + 120
             while workers(client) and time.monotonic() < deadline:
                 time.sleep(0.2)
