@@ -280,9 +280,10 @@ void serve_pages(const Fd& listener, Gate& gate, Watcher& watcher,
     }
     ++connections;
     const int descriptor = socket.get();
-    auto visitor =
-        std::make_shared<Visitor>(std::move(socket), gate, gate_mutex, watcher, engine, interrupt);
+    std::shared_ptr<Visitor> visitor;
     try {
+      visitor = std::make_shared<Visitor>(std::move(socket), gate, gate_mutex, watcher, engine,
+                                          interrupt);
       std::thread([&connections, visitor]() mutable {
         try {
           visitor->serve();
@@ -292,7 +293,7 @@ void serve_pages(const Fd& listener, Gate& gate, Watcher& watcher,
         visitor.reset();
         --connections;
       }).detach();
-    } catch (const std::system_error&) {  // the user has as many threads as he may
+    } catch (const std::exception&) {  // no thread or no memory is left for it
       send_away(descriptor);
       --connections;
     }

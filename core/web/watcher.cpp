@@ -74,7 +74,11 @@ Watcher::Page::~Page() {
 
 void Watcher::run() {
   for (std::uint64_t round = 0;; ++round) {
-    look(round);
+    try {
+      look(round);
+    } catch (const std::exception&) {  // no memory for an answer: the next may be smaller
+      engine_.disconnect();
+    }
     pollfd end{interrupt_, POLLIN, 0};
     if (::poll(&end, 1, static_cast<int>(kRound.count())) > 0) break;
   }

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -48,11 +49,15 @@ void Interrupt::pause(std::chrono::milliseconds time) const {
 SlowNote::SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell) {
   auto wait = [text = std::move(text), patience,
                tell = std::move(tell)](const std::stop_token& over) {
-    std::mutex mutex;
-    std::condition_variable_any ends;
-    std::unique_lock lock(mutex);
-    ends.wait_for(lock, over, patience, [] { return false; });
-    if (!over.stop_requested()) tell(text);
+    try {
+      std::mutex mutex;
+      std::condition_variable_any ends;
+      std::unique_lock lock(mutex);
+      ends.wait_for(lock, over, patience, [] { return false; });
+      if (!over.stop_requested()) tell(text);
+    } catch (const std::bad_alloc&) {
+      // As without a thread.
+    }
   };
   try {
     thread_ = std::jthread(std::move(wait));
