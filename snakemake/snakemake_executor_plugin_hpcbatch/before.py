@@ -22,9 +22,11 @@ def cap_threads(workflow, offer, telling):
     telling.say(f"jobs run on this machine; rules that claim more than {most} threads get {most}.")
 
 
-def refuse_hopeless(workflow, offer, default_memory_mb, telling):
-    """Raises WorkflowError where a rule can never run; with --keep-going it is only said, since others can."""
-    reasons = _reasons(workflow, offer, default_memory_mb)
+def refuse_hopeless(workflow, offer, default_memory_mb, telling, refusal_of):
+    """`refusal_of(task)`: why the engine would never run it, or None.
+
+    Raises WorkflowError where a rule can never run; with --keep-going it is only said, since others can."""
+    reasons = _reasons(workflow, offer, default_memory_mb, refusal_of)
     if not reasons:
         return
     lines = [
@@ -53,20 +55,20 @@ def refuse_local_containers(workflow):
         )
 
 
-def _reasons(workflow, offer, default_memory_mb):
+def _reasons(workflow, offer, default_memory_mb, refusal_of):
     """{reason: [rules]}, by the first job of each rule."""
     reasons, seen = {}, set()
     for job in workflow.dag.needrun_jobs():
         if job.rule.name in seen or job.is_local:
             continue
         seen.add(job.rule.name)
-        why = _why_never(job, offer, default_memory_mb)
+        why = _why_never(job, offer, default_memory_mb, refusal_of)
         if why:
             reasons.setdefault(why, []).append(job.rule.name)
     return reasons
 
 
-def _why_never(job, offer, default_memory_mb):
+def _why_never(job, offer, default_memory_mb, refusal_of):
     try:
         known = {name: value for name, value in job.resources.items() if "<TBD>" not in str(value)}
         task, _ = needs_of(known, job.threads, offer, default_memory_mb)
@@ -74,4 +76,7 @@ def _why_never(job, offer, default_memory_mb):
         return str(why)
     except Exception:
         return None  # it may depend on files that are not there yet
-    return offer.misfit(task)
+    why = refusal_of(task)
+    return why and (
+        f"{why}; ask for less (--set-threads, --set-resources), or give the engine a site that has it (hpcbatch sites)"
+    )

@@ -110,7 +110,18 @@ class Executor(RemoteExecutor):
         cap_threads(self.workflow, self._offer, self._telling)
         if getattr(self._settings, "containers", False):
             refuse_local_containers(self.workflow)
-        refuse_hopeless(self.workflow, self._offer, getattr(self._settings, "default_mem_mb", None), self._telling)
+        default = getattr(self._settings, "default_mem_mb", None)
+        refuse_hopeless(self.workflow, self._offer, default, self._telling, self._refusal_of)
+
+    def _refusal_of(self, task):
+        """Why the engine would never run it, or None."""
+        submit = {"client": self._name, "tasks": [{**task, "command": ["true"]}]}
+        try:
+            return self._engine.patiently("POST", "/v1/tasks/try", submit)["tasks"][0].get("refusal")
+        except self._refused as refusal:
+            if refusal.status != 400:
+                raise
+            return str(refusal)
 
     def _end_beside(self):
         """Snakemake's handler of TERM takes a lock that the thread which it interrupts may hold, while it selects jobs: it waited

@@ -8,8 +8,6 @@ import shlex
 
 from hpcbatch import durations, ways
 
-from .messages import size
-
 # Of the batch job, not of the task: a task may choose it where its site lets it, else pilots have what the options of their site say.
 # By resource: the key of the choice, and how sbatch and qsub write it.
 _OF_BATCH_JOBS = {
@@ -86,15 +84,15 @@ class Offer:
     def __init__(self, sites, ignored=()):
         self.ignored = frozenset(ignored)
         self.sites = {site["name"] for site in sites}
-        self.shapes = [(site["name"], shape) for site in sites for shape in site.get("shapes", ())]
-        self.partitions = {shape["partition"] for _, shape in self.shapes if shape.get("partition")}
-        self.tags = {tag for _, shape in self.shapes for tag in shape.get("tags", ())}
+        shapes = [shape for site in sites for shape in site.get("shapes", ())]
+        self.partitions = {shape["partition"] for shape in shapes if shape.get("partition")}
+        self.tags = {tag for shape in shapes for tag in shape.get("tags", ())}
         self.local = {site["name"] for site in sites if site.get("scheduler") == "local"}
         self.options = {site["name"]: _options(site.get("options", ())) for site in sites}
         self._choices = {site["name"]: site.get("choices", {}) for site in sites}
         # Of this machine; 0 where there is anything else.
         self.local_cpus = (
-            int(max((shape.get("cpus", 0) for _, shape in self.shapes), default=0)) if self.sites == self.local else 0
+            int(max((shape.get("cpus", 0) for shape in shapes), default=0)) if self.sites == self.local else 0
         )
 
     def letting_choose(self, key, value, sites):
@@ -104,54 +102,11 @@ class Offer:
         allowed = ((site, self._choices[site].get(key)) for site in sites)
         return {site for site, values in allowed if values == "any" or (values and value in values)}
 
-    def misfit(self, task):
-        """Why no shape that there is can ever run it, or None.  Shapes that are found out only later may."""
-        closest = None
-        for site, shape in self.shapes:
-            if task.get("site", site) != site or site in task.get("not_sites", ()):
-                continue
-            lacks = _lacks(task, shape, lambda tag, site=site: self.letting_choose(*tag.partition("=")[::2], [site]))
-            if not lacks:
-                return None
-            if closest is None or len(lacks) < len(closest[1]):
-                closest = f"{shape['name']} of {site}", lacks
-        if closest is None:
-            return None
-        name, lacks = closest
-        return (
-            f"it asks for {' and '.join(lacks)}, and that is the closest shape, {name}; ask for less (--set-threads, "
-            "--set-resources), or give the engine a site that has it (hpcbatch sites)"
-        )
 
-
-def _has_tag(shape, tag):
-    """As the engine reads it: of several partitions one is enough, of features joined by & all are wanted."""
-    tags = shape.get("tags", ())
-    key, _, value = tag.partition("=")
-    if key == "partition":
-        return tag in tags or any(f"{key}={name}" in tags for name in value.split(","))
-    if key == "constraint" and not set(value) & set("|[](*"):
-        return tag in tags or all(f"{key}={feature}" in tags for feature in value.split("&"))
-    return tag in tags
-
-
-def _lacks(task, shape, may_choose):
-    """What the shape has less of, in words."""
-    lacks = []
-    if task.get("cpus", 0) > shape.get("cpus", float("inf")):
-        lacks.append(f"{task['cpus']} cpus where there are {shape['cpus']:g}")
-    if task.get("memory", 0) > shape.get("memory", float("inf")):
-        lacks.append(f"{size(task['memory'])} of memory where there are {size(shape['memory'])}")
-    if task.get("time", 0) > shape.get("walltime", float("inf")):
-        lacks.append(f"{task['time'] / 60:g} minutes where there are {shape['walltime'] / 60:g}")
-    gpus, there = task.get("gpus"), shape.get("gpus", {})
-    if isinstance(gpus, (int, float)) and gpus > sum(there.values()):
-        lacks.append(f"{gpus:g} GPUs where there are {sum(there.values()):g}")
-    for kind, count in gpus.items() if isinstance(gpus, dict) else ():
-        if count > max((there.get(one, 0) for one in kind.split("|")), default=0):
-            lacks.append(f"{count:g} GPUs {kind} where there are {there.get(kind, 0):g}")
-    lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if not _has_tag(shape, tag) and not may_choose(tag))
-    return lacks
+def _has_constraint(tags, value):
+    """As the engine reads it: of features joined by & all are wanted."""
+    parts = [value] if set(value) & set("|[](*") else value.split("&")
+    return f"constraint={value}" in tags or all(f"constraint={feature}" in tags for feature in parts)
 
 
 def _options(words):
@@ -276,7 +231,7 @@ def _where(resources, offer, task, notices):
         tags.append("partition=" + ",".join(names))
     if constraint := resources.get("constraint"):
         tag = f"constraint={constraint}"
-        if not _has_tag({"tags": offer.tags}, tag) and not offer.letting_choose(
+        if not _has_constraint(offer.tags, str(constraint)) and not offer.letting_choose(
             "constraint", str(constraint), _left(task, offer)
         ):
             raise Refusal(

@@ -219,15 +219,6 @@ def test_a_task_chooses_where_a_site_lets_it(sites, said, wanted):
     assert needs(offer=resources.Offer(sites), **said) == {"cpus": 1} | wanted
 
 
-def test_what_is_chosen_is_no_lack_of_a_shape():
-    offer = resources.Offer([OPEN])
-    assert offer.misfit({"cpus": 8, "tags": ["account=mine", "partition=a"]}).startswith(
-        "it asks for the tag partition=a,"
-    )
-    assert offer.misfit({"cpus": 8, "tags": ["account=mine"]}) is None
-    assert "the tag qos=higher" in offer.misfit({"cpus": 8, "tags": ["qos=higher"]})
-
-
 @pytest.mark.parametrize(
     "offer, said, words",
     [
@@ -272,31 +263,6 @@ def test_options_that_change_nothing_are_left_out_with_a_line():
     task, notices = resources.needs_of({"slurm_extra": extra}, 1, CLUSTER)
     assert task == {"cpus": 1}
     assert notices == ["--mail-type, --mail-user, -J of slurm_extra are left out: a pilot's batch job runs many jobs"]
-
-
-@pytest.mark.parametrize(
-    "offer, said, words",
-    [
-        (LAPTOP, {"threads": 4, "mem_mb": 8192}, None),
-        (LAPTOP, {"threads": 5}, "5 cpus where there are 4"),
-        (
-            LAPTOP,
-            {"mem_mb": 10**9},
-            "of memory where there are 8.0 GiB, and that is the closest shape, all of local; ask for less",
-        ),
-        (LAPTOP, {"gpu": 1}, "1 GPUs where there are 0"),
-        (CLUSTER, {"threads": 16, "runtime": 60}, None),
-        (CLUSTER, {"threads": 16, "runtime": 61}, "61 minutes where there are 60"),
-        (CLUSTER, {"threads": 2, "gpu": 2, "runtime": 6000}, None),
-        (CLUSTER, {"threads": 2, "gpu": 2, "gpu_model": "v100"}, "2 GPUs v100 where there are 0"),
-        (CLUSTER, {"threads": 5, "gpu": 1}, "5 cpus where there are 4|1 GPUs where there are 0"),
-        (CLUSTER, {"slurm_partition": "gpu", "constraint": "ib"}, "the tag constraint=ib|the tag partition=gpu"),
-        (resources.Offer([{"name": "new", "scheduler": "slurm"}]), {"threads": 500}, None),
-    ],
-)
-def test_what_no_shape_could_ever_run_is_known_before(offer, said, words):
-    found = offer.misfit(resources.needs_of(said, said.get("threads", 1), offer)[0])
-    assert (found is None) == (words is None) and re.search(words or "", found or ""), found
 
 
 def test_only_a_machine_by_itself_caps_threads():
