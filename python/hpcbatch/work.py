@@ -511,17 +511,20 @@ class Client:
         said = self._ask("GET", f"/v1/tasks/{number}/explain")
         return "\n".join([said["text"], *said.get("details", [])])
 
+    def _change(self, verb: str, ids: str | Submission | Iterable[str | Submission], **more: object) -> int:
+        return int(self._ask("POST", f"/v1/tasks/{verb}", {"ids": _ids(ids), **more})["tasks"])
+
     def cancel(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Ends them; how many that were."""
-        return int(self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"])
+        return self._change("cancel", ids)
 
     def hold(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Keeps back what has not started; how many tasks that were."""
-        return int(self._ask("POST", "/v1/tasks/hold", {"ids": _ids(ids)})["tasks"])
+        return self._change("hold", ids)
 
     def release(self, ids: str | Submission | Iterable[str | Submission]) -> int:
         """Lets go what was held; how many tasks that were."""
-        return int(self._ask("POST", "/v1/tasks/release", {"ids": _ids(ids)})["tasks"])
+        return self._change("release", ids)
 
     def retry(
         self,
@@ -533,17 +536,11 @@ class Client:
     ) -> int:
         """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `memory`, `disk`, `time`, `gpus`: with
         these needs from now on."""
-        body: dict[str, Any] = {"ids": _ids(ids)}
-        if failed_only:
-            body["failed_only"] = True
-        if only := list(failures):
-            body["failures"] = only
-        if needs:
-            said: dict[str, object] = {"memory" if name == "mem" else name: value for name, value in needs.items()}
-            if "time" in said:
-                said["time"] = _values.seconds_or_text(said["time"])
-            body["needs"] = said
-        return int(self._ask("POST", "/v1/tasks/retry", body)["tasks"])
+        said = {"memory" if name == "mem" else name: value for name, value in needs.items()}
+        if "time" in said:
+            said["time"] = _values.seconds_or_text(said["time"])
+        more = {"failed_only": failed_only, "failures": list(failures), "needs": said}
+        return self._change("retry", ids, **{name: value for name, value in more.items() if value})
 
     def submissions(self, limit: int = 20) -> list[dict[str, Any]]:
         """The newest of all clients, as the engine shows them (docs/api.md)."""
