@@ -24,6 +24,7 @@ ONE_BED = {
     "galaxy/test_tpv.py",
     "snakemake/test_matrix.py",
     "snakemake/test_pure.py",
+    "system/test_sbatch_beside_slurm.py",
     "system/test_slurm_choices.py",
     "system/test_slurm_job_scripts.py",
     "system/test_slurm_steps.py",

@@ -57,6 +57,8 @@ struct Terms {
   std::string signal;              ///< NAME or number; empty: none
   std::uint64_t signal_before{0};  ///< seconds before its time is over
   bool signals_steps{false};       ///< it goes to what srun starts, and not to the script
+  bool is_parsable{false};         ///< its number alone is printed
+  bool is_quiet{false};            ///< nothing is printed
   bool any() const { return !held.empty() || !left_out.empty(); }
 };
 

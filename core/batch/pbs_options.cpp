@@ -67,7 +67,7 @@ constexpr std::array kPbsDirectives{
     Directive{"P", 0, kWithValue, Refused,
               "projects are said in the configuration, among the options of a site or shape"},
     Directive{"q", 0, kWithValue, Holds, "`--partition`"},
-    Directive{"r", 0, kWithValue, Holds, "`n`: `--no-requeue`"},
+    Directive{"r", 0, kWithValue, Holds, "`n`: `--requeue=no`"},
     Directive{"R", 0, kWithValue, LeftOut,
               "what a task prints is kept by hpcbatch, or in its file"},
     Directive{"S", 0, kWithValue, Holds, "the shell that runs the script"},
@@ -178,6 +178,7 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
                       const std::string& value) {
   if (directive.fate == Refused) refuse(said, directive.what);
   if (directive.fate == LeftOut) {
+    terms_.is_quiet = terms_.is_quiet || directive.name == "z";
     terms_.left_out.push_back(said);
     return;
   }
@@ -186,7 +187,7 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
       return take_moment(said, value);
     case 'r':
       if (value != "y" && value != "n") refuse(said, {});
-      return hold(said, value == "n" ? Words{"--no-requeue"} : Words{"--requeue=yes"});
+      return hold(said, {value == "n" ? "--requeue=no" : "--requeue=yes"});
     case 'o':
       return take_file(said, "--stdout", value);
     case 'e':
@@ -366,7 +367,9 @@ void PbsOptions::take_attributes(const std::string& said, const std::string& lis
   });
 }
 
+/// It stands in the place of one before it.
 void PbsOptions::take_dependency(const std::string& said, std::string_view text) {
+  Words waits, told;
   for_each_part(text, ',', [&](std::string_view one) {
     const std::pair<std::string_view, std::string_view> parts = parted(one, ':');
     const std::string_view kind = parts.first, ids = parts.second;
@@ -386,10 +389,13 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
       if (!id)
         refuse(said, "job " + std::string(job) +
                          " is none of hpcbatch's, whose numbers begin with 2000000001");
-      hold("-W depend=" + std::string(kind) + ":" + std::string(job),
-           {option, std::to_string(id->value)});
+      waits.insert(waits.end(), {option, std::to_string(id->value)});
+      told.push_back("-W depend=" + std::string(kind) + ":" + std::string(job) + " as " +
+                     std::string(option) + " " + waits.back());
     });
   });
+  dependency_ = std::move(waits);
+  dependency_told_ = std::move(told);
 }
 
 Terms PbsOptions::finish() {
@@ -403,6 +409,8 @@ Terms PbsOptions::finish() {
     memory_ = terms_.memory_per_cpu * std::max<std::uint64_t>(1, cpus_);
   if (memory_ != 0) add("--mem", memory_);
   if (gpus_ != 0) add("--gpus", gpus_);
+  options.insert(options.end(), dependency_.begin(), dependency_.end());
+  terms_.held.insert(terms_.held.end(), dependency_told_.begin(), dependency_told_.end());
   terms_.joined = joined_;
   return std::move(terms_);
 }

@@ -41,6 +41,7 @@ class PbsOptions {
   void take_priority(const std::string& said, const std::string& value);
 
   std::string mark_, where_, joined_;
+  Words dependency_, dependency_told_;
   Terms terms_;
   std::uint64_t cpus_{0}, gpus_{0}, memory_{0};
 };

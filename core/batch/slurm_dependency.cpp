@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -58,7 +59,9 @@ void add_one(std::string_view one, std::vector<std::string>& options) {
     return;
   }
   const std::size_t colon = std::min(one.find(':'), one.size());
-  std::string_view kind = one.substr(0, colon);
+  std::string word(one.substr(0, colon));
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string_view kind = word;
   // A number alone is what sbatch called afterany before it had words.
   if (number_in(kind))
     kind = "afterany";
@@ -88,6 +91,8 @@ std::vector<std::string> slurm_dependency(const std::string& text) {
   if (any && text.find(',') != std::string::npos)
     throw std::invalid_argument("`,` means all of them and `?` one of them; use one of the two");
   std::vector<std::string> options;
+  // A loop whose list is empty waits for nothing.
+  if (text.empty()) return options;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(any ? '?' : ',', begin), text.size());
     add_one(std::string_view(text).substr(begin, end - begin), options);

@@ -87,7 +87,7 @@ constexpr std::array kDirectives{
     Directive{"network", 0, kNeeded, LeftOut, kOneNode},
     Directive{"nice", 0, kOptional, Holds, "`--priority`, as much lower"},
     Directive{"no-kill", 'k', kOptional, LeftOut, kOneNode},
-    Directive{"no-requeue", 0, kNone, Holds, "`--no-requeue`"},
+    Directive{"no-requeue", 0, kNone, Holds, "`--requeue=no`"},
     Directive{"nodefile", 'F', kNeeded, Refused, kNoChoice},
     Directive{"nodelist", 'w', kNeeded, Refused, kNoChoice},
     Directive{"nodes", 'N', kNeeded, Holds, "1, or a range from 1; more are refused"},

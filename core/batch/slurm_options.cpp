@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -66,6 +67,22 @@ std::uint64_t count_in(std::string_view gpus) {
   return number_in(colon == std::string_view::npos ? gpus : gpus.substr(colon + 1)).value_or(1);
 }
 
+std::string upper(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return word;
+}
+
+/// Those that sbatch takes, without `SIG`.
+bool is_signal(const std::string& name) {
+  constexpr std::array<std::string_view, 16> kNames{"ABRT", "ALRM", "CONT", "HUP",  "INT",  "KILL",
+                                                    "QUIT", "STOP", "TERM", "TSTP", "TTIN", "TTOU",
+                                                    "URG",  "USR1", "USR2", "XCPU"};
+  constexpr std::uint64_t kLast = 64;
+  if (const auto number = number_in(name)) return *number >= 1 && *number <= kLast;
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 std::optional<std::uint32_t> small_number(std::string_view text) {
   const auto number = number_in(text);
   if (!number || *number == 0 || *number > 1'000'000) return std::nullopt;
@@ -73,6 +90,11 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_slurm_unlimited(std::string_view text) {
+  const std::string word = upper(text);
+  return word == "UNLIMITED" || word == "INFINITE" || word == "-1";
+}
 
 bool is_slurm_variable(std::string_view name) {
   return std::any_of(kVariables.begin(), kVariables.end(),
@@ -149,15 +171,22 @@ void SlurmOptions::read_one(const Words& words, std::size_t& at, SaidBy by) {
 
 void SlurmOptions::take_all() {
   // Each of these says the same in another way.
-  const auto kind_of = [](const Asked& one) {
-    return one.directive->name.starts_with("mem-per-") ? "mem" : one.directive->name;
+  const auto kind_of = [](const Asked& one) -> std::string_view {
+    const std::string_view name = one.directive->name;
+    if (name.starts_with("mem-per-")) return "mem";
+    if (name == "no-requeue") return "requeue";
+    return name == "oversubscribe" ? "exclusive" : name;
   };
   for (auto one = asked_.begin(); one != asked_.end(); ++one) {
     const auto says_it_again = [&](const Asked& later) { return kind_of(later) == kind_of(*one); };
     if (std::any_of(one + 1, asked_.end(), says_it_again)) continue;
     where_ = one->where;
-    const std::string_view ours = one->directive->option_of_submit();
+    std::string_view ours = one->directive->option_of_submit();
+    ours = ours.substr(0, ours.find('='));
     if (one->by == SaidBy::Caller && !ours.empty()) terms_.settled.push_back(ours);
+    if (one->by == SaidBy::Caller && one->directive->name == "dependency")
+      terms_.settled.insert(terms_.settled.end(), kDependencyOptions.begin(),
+                            kDependencyOptions.end());
     const Terms before = terms_;
     try {
       take(*one);
@@ -176,6 +205,10 @@ void SlurmOptions::take(const Asked& asked) {
   if (directive.fate == Fate::Refused) refuse(said.text, directive.what);
   put_variables(directive.name, said);
   if (directive.fate == Fate::LeftOut) {
+    terms_.is_parsable = terms_.is_parsable || directive.name == "parsable";
+    // sbatch heeds it in no line of a script.
+    const bool is_callers = by == SaidBy::Caller && directive.name == "quiet";
+    terms_.is_quiet = terms_.is_quiet || is_callers;
     terms_.left_out.push_back(said.text);
     return;
   }
@@ -216,7 +249,8 @@ void SlurmOptions::put_variables(std::string_view name, const Said& said) {
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   using S = SlurmOptions;
   static constexpr std::array<std::pair<std::string_view, Reader>, 24> kReaders{
-      {{"cpus-per-task", &S::cpus},
+      {{"array", &S::array},
+       {"cpus-per-task", &S::cpus},
        {"ntasks", &S::tasks},
        {"nodes", &S::nodes},
        {"ntasks-per-node", &S::tasks_per_node},
@@ -242,6 +276,12 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   for (const auto& [known, reader] : kReaders)
     if (known == name) return reader;
   return nullptr;
+}
+
+/// With `%0` as many at once as may be.
+std::optional<SlurmOptions::Words> SlurmOptions::array(const Said& said) {
+  const std::string& value = said.value;
+  return Words{"--array", value.ends_with("%0") ? value.substr(0, value.size() - 2) : value};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::cpus(const Said& said) {
@@ -304,7 +344,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::cpus_per_gpu(const Said& said) 
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
-  if (said.value == "UNLIMITED" || said.value == "INFINITE") return Words{};
+  if (is_slurm_unlimited(said.value)) return Words{};
   const auto time = slurm_time(said.value);
   if (!time) return std::nullopt;
   if (time->count() == 0) return Words{};
@@ -343,7 +383,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::error(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::input(const Said& said) {
-  if (said.value == "none") return Words{};
+  if (said.value.empty() || said.value == "none") return Words{};
   // Only what writes knows where it runs.
   if (!is_slurm_file(said.value) || said.value.find("%N") != std::string::npos) return std::nullopt;
   return Words{"--stdin", kPatternMark + said.value};
@@ -383,21 +423,17 @@ std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
   terms_.signals_steps = letters.find('B') == std::string_view::npos;
   if (colon != std::string_view::npos) value.remove_prefix(colon + 1);
   const std::size_t at = std::min(value.find('@'), value.size());
-  terms_.signal = value.substr(0, at);
+  terms_.signal = upper(value.substr(0, at));
   const auto before = at < value.size() ? number_in(value.substr(at + 1)) : 60;
-  if (!before || *before > 65'535 || terms_.signal.empty()) return std::nullopt;
   if (terms_.signal.starts_with("SIG")) terms_.signal.erase(0, 3);
-  const bool is_word = std::all_of(terms_.signal.begin(), terms_.signal.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  });
-  if (!is_word) return std::nullopt;
+  if (!before || *before > 65'535 || !is_signal(terms_.signal)) return std::nullopt;
   terms_.signal_before = *before;
   return Words{};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::export_list(const Said& said) {
-  if (said.value.empty()) return std::nullopt;
-  return Words{"--export", said.value == "NIL" ? "NONE" : said.value};
+  const bool is_none = said.value.empty() || said.value == "NIL";
+  return Words{"--export", is_none ? "NONE" : said.value};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::exclusive(const Said& said) {

@@ -55,6 +55,7 @@ class SlurmOptions {
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;
   static Reader reader_of(std::string_view name);
 
+  std::optional<Words> array(const Said& said);
   std::optional<Words> cpus(const Said& said);
   std::optional<Words> nodes(const Said& said);
   std::optional<Words> tasks(const Said& said);
@@ -87,6 +88,9 @@ class SlurmOptions {
   std::string gpus_per_task_;
   bool exclusive_{false};
 };
+
+/// `UNLIMITED`, `infinite` or `-1`, as times are where there is no limit.
+bool is_slurm_unlimited(std::string_view text);
 
 /// Whether an option of sbatch sets it, and nothing else does.
 bool is_slurm_variable(std::string_view name);

@@ -78,7 +78,7 @@ SubmitCommand submit_command(const Parsed& parsed, const JobText& job, const Sur
   const std::span<const Option> table = qsub_options().options;
   WordsBeside beside{{"-N", job.name}};
   for (const auto& [name, value] : parsed.options) {
-    if (name == "z" || name == "real") continue;
+    if (name == "real") continue;
     beside.last.push_back("-" + name);
     const auto option = std::find_if(
         table.begin(), table.end(), [&name = name](const Option& one) { return one.name == name; });
@@ -153,7 +153,7 @@ int qsub(const Call& call, const Session& session) {
     std::from_chars(ids.front().data(), ids.front().data() + ids.front().size(), id);
   const auto number = batch_number(ArrayId{id});
   if (id == 0 || !number) throw CommandFailed("qsub: there are no numbers left for jobs");
-  if (!parsed.has("z")) std::printf("%u%s.%s\n", *number, command.many.array ? "[]" : "", kServer);
+  if (!command.is_quiet) std::printf("%u%s.%s\n", *number, command.many.array ? "[]" : "", kServer);
   std::fflush(stdout);
   return command.wait ? slurm_commands::wait_for_end(engine, session, ids.front()) : 0;
 }

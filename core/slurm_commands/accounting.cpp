@@ -156,7 +156,7 @@ const SacctField kFields[] = {
        return std::to_string(static_cast<long>(elapsed(l.job, v)));
      }},
     {"Eligible", 19,
-     [](const Line& l, const Viewed& v) { return of_job(l, moment_of(l.job.submitted, v)); }},
+     [](const Line& l, const Viewed& v) { return of_job(l, moment_of(eligible_since(l.job), v)); }},
     {"End", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.ended, v); }},
     {"ExitCode", 8, exit_text},
     {"Extra", 19, nothing},

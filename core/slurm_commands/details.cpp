@@ -96,15 +96,16 @@ json::object jobs_json(const std::vector<Job>& jobs, const Viewed& viewed) {
         {"standard_error", job.error},
         {"standard_input", job.input.empty() ? "/dev/null" : job.input},
         {"standard_output", job.output},
-        {"dependency", job.after.empty() ? "" : dependency_text(job, viewed)},
+        {"dependency", waits_for_jobs(job) ? dependency_text(job, viewed) : ""},
         {"features", job.constraint},
         {"tres_per_node", job.gpus.empty() ? "" : "gres:" + job.gpus},
         {"tasks", number_json(job.tasks)},
         {"hold", job.reason == "JobHeldUser"},
-        {"requeue", true},
-        {"eligible_time", number_json(whole_seconds(job.submitted))},
+        {"requeue", job.is_requeued},
+        {"deadline", number_json(whole_seconds(job.deadline))},
+        {"eligible_time", number_json(whole_seconds(eligible_since(job)))},
         {"submit_time", number_json(whole_seconds(job.submitted))},
-        {"start_time", number_json(whole_seconds(job.started))},
+        {"start_time", number_json(whole_seconds(start_of(job)))},
         {"end_time", number_json(whole_seconds(job.ended))},
         {"exit_code", exit_json(job)}};
     all.push_back(std::move(one));
@@ -140,7 +141,7 @@ json::object accounting_json(const std::vector<Job>& jobs, const Viewed& viewed)
         {"time",
          {{"elapsed", static_cast<std::int64_t>(std::max(0.0, ran))},
           {"submission", whole_seconds(job.submitted)},
-          {"eligible", whole_seconds(job.submitted)},
+          {"eligible", whole_seconds(eligible_since(job))},
           {"start", whole_seconds(job.started)},
           {"end", whole_seconds(job.ended)},
           {"limit", limit_json(job)}}},
@@ -171,8 +172,7 @@ std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
   const std::string cpus = std::to_string(cpus_of(job)), tasks = std::to_string(job.tasks);
   const std::string cpus_of_each = std::to_string(std::max(1L, cpus_of(job) / job.tasks));
   const double ran = job.started ? job.ended.value_or(viewed.now) - *job.started : 0;
-  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
-  const std::string eligible = time(is_kept ? std::nullopt : job.submitted);
+  const std::string eligible = time(eligible_since(job));
   const std::string memory = job.memory == 0 ? "0" : memory_text(job.memory);
   std::string first = "JobId=" + std::to_string(number_of(job));
   if (job.is_array)
@@ -188,13 +188,15 @@ std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
           " Account=" + or_null(job.account) + " QOS=" + (job.qos.empty() ? "normal" : job.qos),
       "JobState=" + std::string(words_of(job.state).word) + " Reason=" + job.reason +
           " Dependency=" + dependency_text(job, viewed),
-      "Requeue=1 Restarts=" + std::to_string(job.restarts) + " BatchFlag=1 Reboot=0 ExitCode=" +
+      std::string("Requeue=") + (job.is_requeued ? "1" : "0") +
+          " Restarts=" + std::to_string(job.restarts) + " BatchFlag=1 Reboot=0 ExitCode=" +
           std::to_string(job.exit_code) + ":" + std::to_string(job.signal),
       "RunTime=" + long_duration(ran) + " TimeLimit=" +
           (job.time_limit ? long_duration(*job.time_limit) : "UNLIMITED") + " TimeMin=N/A",
       "SubmitTime=" + time(job.submitted) + " EligibleTime=" + eligible,
       "AccrueTime=" + eligible,
-      "StartTime=" + time(job.started) + " EndTime=" + time(end_of(job)) + " Deadline=N/A",
+      "StartTime=" + time(start_of(job)) + " EndTime=" + time(end_of(job)) +
+          " Deadline=" + (job.deadline ? time(job.deadline) : "N/A"),
       "SuspendTime=None SecsPreSuspend=0 LastSchedEval=" +
           time(job.started ? job.started : job.submitted) + " Scheduler=Main",
       "Partition=" + partition_of(job, viewed) + " AllocNode:Sid=hpcbatch:0",

@@ -206,6 +206,9 @@ Job job_in(const json::object& line) {
   job.priority = static_cast<std::int64_t>(number_at(line, "priority"));
   job.one_of_after = flag_at(line, "after_one");
   job.begin = moment_in(line, "begin");
+  job.deadline = moment_in(line, "deadline");
+  job.is_singleton = flag_at(line, "singleton");
+  job.is_requeued = !line.contains("requeue") || flag_at(line, "requeue");
   job.max_running = static_cast<std::uint32_t>(number_at(line, "max_running"));
   const auto attempt = static_cast<std::uint32_t>(number_at(line, "attempt"));
   job.restarts = attempt > 1 ? attempt - 1 : 0;
@@ -284,6 +287,21 @@ std::string job_id(const Job& job) {
   std::string text = std::to_string(array_number_of(job));
   if (!job.is_array) return text;
   return job.is_many() ? text + "_[" + array_task_id(job) + "]" : text + "_" + array_task_id(job);
+}
+
+bool waits_for_jobs(const Job& job) {
+  return job.state == JobState::Pending && (!job.after.empty() || job.is_singleton);
+}
+
+std::optional<double> eligible_since(const Job& job) {
+  if (job.begin && job.begin > job.submitted) return job.begin;
+  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
+  return is_kept ? std::nullopt : job.submitted;
+}
+
+std::optional<double> start_of(const Job& job) {
+  const bool waits = job.state == JobState::Pending && job.begin > job.submitted;
+  return waits ? job.begin : job.started;
 }
 
 long cpus_of(const Job& job) {

@@ -67,8 +67,10 @@ struct Job {
     std::string how;  ///< the key of a task that says so: `after`, `after_any`
   };
   std::vector<Wait> after;
-  bool one_of_after{false};     ///< is enough
-  std::optional<double> begin;  ///< not before
+  bool one_of_after{false};  ///< is enough
+  bool is_singleton{false};
+  bool is_requeued{true};                 ///< where its node dies
+  std::optional<double> begin, deadline;  ///< not before, not after
   // Where they were asked for.
   std::string input, output, error;  ///< files; empty: none
   std::vector<std::string> command;  ///< the script and its arguments; empty: it came with none
@@ -88,6 +90,13 @@ std::uint64_t array_number_of(const Job& job);
 std::string job_id(const Job& job);
 /// `3`, `1-9%2`; empty: it is no array.
 std::string array_task_id(const Job& job);
+/// Whether it waits for others.
+bool waits_for_jobs(const Job& job);
+/// Since when it may start, as far as it is known: one that is held or waits for others may not.
+std::optional<double> eligible_since(const Job& job);
+/// When it has started, or starts at the earliest.
+std::optional<double> start_of(const Job& job);
+
 /// Whole ones, of each task.
 long cpus_of(const Job& job);
 /// Of all kinds together.

@@ -78,8 +78,7 @@ std::string tres_of(const Job& job) {
 }
 
 std::string eligible_text(const Job& job, const Viewed& viewed) {
-  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
-  return moment_or(is_kept ? std::nullopt : job.submitted, viewed);
+  return moment_or(eligible_since(job), viewed);
 }
 
 // NOLINTNEXTLINE(cert-err58-cpp): functions without state
@@ -157,7 +156,7 @@ const Named kNamed[] =
          [](const Job& job, const Viewed&) { return job.reason; }},
         {'R', "reasonlist", "NODELIST(REASON)", "NODELIST(REASON)", nodes_or_reason},
         {'S', "starttime", "START_TIME", "START_TIME",
-         [](const Job& job, const Viewed& viewed) { return moment_or(job.started, viewed); }},
+         [](const Job& job, const Viewed& viewed) { return moment_or(start_of(job), viewed); }},
         {'t', "statecompact", "ST", "ST",
          [](const Job& job, const Viewed&) { return std::string(words_of(job.state).letters); }},
         {'T', "state", "STATE", "STATE",
@@ -196,7 +195,8 @@ const Named kNamed[] =
         {0, "clusterfeature", "CLUSTER_FEATURES", "CLUSTER_FEATURES", nullptr, "(null)"},
         {0, "container", "CONTAINER", "CONTAINER", nullptr, "(null)"},
         {0, "cpus-per-tres", "CPUS_PER_TRES", "CPUS_PER_TRES", nullptr, "N/A"},
-        {0, "deadline", "DEADLINE", "DEADLINE", nullptr, "N/A"},
+        {0, "deadline", "DEADLINE", "DEADLINE",
+         [](const Job& job, const Viewed& viewed) { return moment_or(job.deadline, viewed); }},
         {0, "delayboot", "DELAY_BOOT", "DELAY_BOOT", nullptr, "0:00"},
         {0, "derivedec", "DERIVED_EC", "DERIVED_EC", nullptr, "0"},
         {0, "hetjobid", "HET_JOB_ID", "HET_JOB_ID", nullptr, "N/A"},
@@ -216,7 +216,8 @@ const Named kNamed[] =
         {0, "profile", "PROFILE", "PROFILE", nullptr, "NotSet"},
         {0, "reboot", "REBOOT", "REBOOT", nullptr, "0"},
         {0, "reqswitch", "REQ_SWITCH", "REQ_SWITCH", nullptr, "0"},
-        {0, "requeue", "REQUEUE", "REQUEUE", nullptr, "1"},
+        {0, "requeue", "REQUEUE", "REQUEUE",
+         [](const Job& job, const Viewed&) { return std::string(job.is_requeued ? "1" : "0"); }},
         {0, "resizetime", "RESIZE_TIME", "RESIZE_TIME", nullptr, "N/A"},
         {0, "selectjobinfo", "", "", nullptr, ""},
         {0, "siblingsactive", "ACTIVE_SIBLINGS", "ACTIVE_SIBLINGS", nullptr, "NA"},
@@ -302,13 +303,13 @@ std::string joined(const std::vector<Column>& columns,
 }  // namespace
 
 std::string dependency_text(const Job& job, const Viewed&) {
-  if (job.after.empty() || job.state != JobState::Pending) return "(null)";
+  if (!waits_for_jobs(job)) return "(null)";
   static const std::map<std::string, std::string> kWords{{"after", "afterok"},
                                                          {"after_any", "afterany"},
                                                          {"after_each", "aftercorr"},
                                                          {"after_start", "after"},
                                                          {"after_failed", "afternotok"}};
-  std::string text;
+  std::string text = job.is_singleton ? "singleton(unfulfilled)" : "";
   for (const auto& [id, how] : job.after) {
     std::uint64_t number = 0;
     const auto [dot, error] = std::from_chars(id.data(), id.data() + id.size(), number);
@@ -399,7 +400,7 @@ namespace {
 double amount_by(char letter, const Job& job, const Viewed& viewed) {
   switch (letter) {
     case 'S':
-      return job.started.value_or(0);
+      return start_of(job).value_or(0);
     case 'V':
       return job.submitted.value_or(0);
     case 'e':

@@ -67,9 +67,8 @@ constexpr std::array<std::pair<const char*, const char*>, 32> kVariables{
 
 /// Options that sbatch itself heeds, wherever they are said.
 bool is_of_command(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kOwn{"parsable", "wrap",    "wait",      "test-only",
-                                                  "quiet",    "verbose", "version",   "help",
-                                                  "usage",    "real",    "ignore-pbs"};
+  constexpr std::array<std::string_view, 9> kOwn{
+      "wrap", "wait", "test-only", "verbose", "version", "help", "usage", "real", "ignore-pbs"};
   return std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end();
 }
 
@@ -226,10 +225,8 @@ int sbatch(const Call& call, const Session& session) {
   std::from_chars(ids.front().data(), ids.front().data() + ids.front().size(), id);
   const auto number = batch_number(ArrayId{id});
   if (!number) refused("there are no numbers left for jobs");
-  if (parsed.has("parsable"))
-    std::printf("%u\n", *number);
-  else if (!parsed.has("quiet"))
-    std::printf("Submitted batch job %u\n", *number);
+  if (!command.is_quiet)
+    std::printf("%s%u\n", command.is_parsable ? "" : "Submitted batch job ", *number);
   std::fflush(stdout);
   const bool waits = parsed.has("wait") || command.wait || !variable(call, "SBATCH_WAIT").empty();
   return waits ? wait_for_end(engine, session, ids.front()) : 0;

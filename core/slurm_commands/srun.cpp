@@ -1,5 +1,6 @@
 // srun within a task: a step, which is programs side by side on the task's node, on cpus and GPUs of
 // the task.
+#include "batch/slurm_options.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "model/quantities.hpp"
@@ -492,7 +493,7 @@ std::vector<std::vector<std::string>> words_of_ranks(const Step& step, const Ask
 
 std::optional<std::chrono::seconds> step_limit(const Asked& asked) {
   const auto text = asked.value("time", "SLURM_TIMELIMIT");
-  if (!text || *text == "UNLIMITED" || *text == "INFINITE") return std::nullopt;
+  if (!text || batch::is_slurm_unlimited(*text)) return std::nullopt;
   const auto limit = slurm_time(*text);
   if (!limit) throw CommandFailed("srun: error: Invalid --time specification", kBadOption);
   return limit->count() == 0 ? std::nullopt : limit;

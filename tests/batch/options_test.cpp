@@ -61,6 +61,20 @@ TEST(SlurmOptionsTest, TheLastHoldsAlsoWhereItSaysNone) {
       << "what does not hold is not looked at";
   EXPECT_THAT(slurm("-d afterok:2000000001 -d afterany:2000000002").options,
               ElementsAre("--after-any", "2"));
+  EXPECT_THAT(slurm("-d afterok:2000000001 --dependency=").options, IsEmpty());
+  EXPECT_THAT(slurm("--no-requeue --requeue").options, ElementsAre("--requeue=yes"));
+  EXPECT_THAT(slurm("--requeue --no-requeue").options, ElementsAre("--requeue=no"));
+  EXPECT_THAT(slurm("--exclusive -s -c 2").options, ElementsAre("--cpus", "2"));
+  EXPECT_THAT(slurm("-t 5 --time=unlimited").options, IsEmpty());
+}
+
+TEST(SlurmOptionsTest, ValuesAreWordsInAnyCase) {
+  EXPECT_THAT(slurm("-t infinite -d AfterOK:2000000001 --array=1-9%0 --export=").options,
+              ElementsAre("--after", "1", "--array", "1-9", "--export", "NONE"));
+  for (const char* signal : {"usr1", "SIGUSR1", "sigUsr1", "USR1"})
+    EXPECT_EQ(slurm(std::string("--signal=") + signal + "@9").signal, "USR1");
+  for (const char* signal : {"BOGUS", "99", "0", "SIG"})
+    EXPECT_THAT(refused(slurm, std::string("--signal=") + signal + "@9"), HasSubstr("--signal"));
 }
 
 TEST(SlurmOptionsTest, WhatHoldsBesideThemIsNotRefused) {
@@ -76,6 +90,11 @@ TEST(SlurmOptionsTest, WhatItsCallerSettles) {
   options.read({"-c", "2", "--nodes=9"}, "job.sh:2: ");
   options.read({"-n1", "--mem-per-cpu=1G", "-N1"}, "", SaidBy::Caller);
   EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--mem"));
+  SlurmOptions waits("#SBATCH ");
+  waits.read({"--no-requeue", "-d", "singleton"}, "", SaidBy::Caller);
+  const std::vector<std::string_view> settled = waits.finish().settled;
+  EXPECT_EQ(settled.front(), "--requeue");
+  EXPECT_THAT(settled, testing::Contains("--after-failed"));
 }
 
 TEST(SlurmOptionsTest, SomeAreVariablesOfTheJob) {
@@ -165,7 +184,7 @@ TEST(SlurmOptionsTest, OthersAreRefusedByName) {
 
 TEST(SlurmOptionsTest, MomentsAndWhetherItRunsAgain) {
   EXPECT_THAT(slurm("--begin=now+1hour --deadline=noon --no-requeue").options,
-              ElementsAre("--begin", "now+1hour", "--deadline", "noon", "--no-requeue"));
+              ElementsAre("--begin", "now+1hour", "--deadline", "noon", "--requeue=no"));
 }
 
 TEST(WordsTest, SbatchHasAGrammarOfItsOwn) {
@@ -208,9 +227,15 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
   EXPECT_EQ(terms.interpreter, "/bin/tcsh");
   EXPECT_THAT(terms.left_out, ElementsAre("-m abe", "-M me@x"));
   EXPECT_THAT(pbs("-W depend=afterok:2000000012.server -W block=true").options,
-              ElementsAre("--after", "12", "--wait"));
+              ElementsAre("--wait", "--after", "12"));
   EXPECT_THAT(pbs("-W depend=after:2000000012,afternotok:2000000013 -r n").options,
-              ElementsAre("--after-start", "12", "--after-failed", "13", "--no-requeue"));
+              ElementsAre("--requeue=no", "--after-start", "12", "--after-failed", "13"));
+  EXPECT_THAT(
+      pbs("-W depend=afterok:2000000012:2000000014 -W depend=afterany:2000000013:2000000015")
+          .options,
+      ElementsAre("--after-any", "13", "--after-any", "15"))
+      << "the last holds";
+  EXPECT_TRUE(pbs("-z").is_quiet);
   EXPECT_THAT(pbs("-a 1830.15").options, ElementsAre("--begin", "18:30:15"));
   EXPECT_THAT(pbs("-a 01311830").options, ElementsAre("--begin", "01/31-18:30"));
   EXPECT_THAT(pbs("-a 202601311830").options, ElementsAre("--begin", "2026-01-31T18:30"));

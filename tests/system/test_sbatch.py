@@ -1,7 +1,7 @@
 """What becomes of a job script: who has the last word, signals, files that are added to, scripts of any size, and how it ends."""
 
 import pytest
-from slurm_commands import Commands
+from slurm_commands import Commands, PbsCommands
 
 
 @pytest.fixture
@@ -191,3 +191,58 @@ def test_lines_that_say_one_of_a_list_each(commands):
     assert seen["tasks"] == 6 and seen["needs"]["one_of"] == [{"cpus": 2}, {"cpus": 1}], seen
     [seen] = home.json("submit", "--dry-run", "--each", "letters", "--one-of", "cpus=1", "--one-of", "cpus=2", "job.sh")
     assert seen["tasks"] == 2 and seen["needs"]["one_of"] == [{"cpus": 1}, {"cpus": 2}], seen
+
+
+def test_requeue_holds_as_it_was_said_last(commands):
+    """What no node's end starts again was never started again, whatever the command line said."""
+    home = commands.home
+    PbsCommands(home)
+    script(commands, "#!/bin/sh\n#SBATCH --no-requeue\n:\n", "no.sh")
+    script(commands, "#!/bin/sh\n#SBATCH --requeue\n:\n", "yes.sh")
+    script(commands, "#!/bin/sh\n#PBS -r n\n:\n", "pbs_no.sh")
+    script(commands, "#!/bin/sh\n#SBATCH -n1\n#HPCBATCH --no-requeue\n:\n", "ours_no.sh")
+
+    def is_requeued(*words):
+        number = int(commands.ok(*words).split()[-1].split(".")[0])
+        shown = home.show(str(number % 2_000_000_000))
+        if number > 2_000_000_000:
+            assert f"Requeue={int(shown.get('requeue', True))} " in commands.ok("scontrol", "show", "job", str(number))
+        return shown.get("requeue", True)
+
+    submit = home.program, "submit", "--hold"
+    assert is_requeued("sbatch", "-H", "--requeue", "no.sh")
+    assert not is_requeued("sbatch", "-H", "--no-requeue", "yes.sh")
+    assert is_requeued("sbatch", "-H", "--requeue", "ours_no.sh")
+    assert is_requeued(*submit, "--requeue=yes", "no.sh")
+    assert is_requeued(*submit, "--requeue=yes", "ours_no.sh")
+    assert not is_requeued(*submit, "--no-requeue", "yes.sh")
+    assert is_requeued("qsub", "-h", "-r", "y", "pbs_no.sh")
+    assert not is_requeued("qsub", "-h", "pbs_no.sh")
+    refused = home.verb("submit", "--no-requeue", "--requeue=yes", "--", "true")
+    assert refused.code == 2 and "exclude each other" in refused.err, refused
+
+
+def test_the_callers_dependency_stands_in_the_place_of_the_scripts(commands):
+    home = commands.home
+    PbsCommands(home)
+    first, second = (commands.submit("--hold", "--wrap", ":") for _ in range(2))
+    ids = [str(int(number) - 2_000_000_000) for number in (first, second)]
+    script(commands, f"#!/bin/sh\n#PBS -W depend=afterok:{first}\n:\n", "pbs.sh")
+    script(commands, f"#!/bin/sh\n#SBATCH -n1\n#HPCBATCH --after {ids[0]}\n:\n", "ours.sh")
+    for job in (
+        commands.ok("qsub", "-W", f"depend=afterok:{second}", "pbs.sh").split(".")[0],
+        commands.submit("-d", f"afterok:{second}", "ours.sh"),
+    ):
+        assert home.show(str(int(job) - 2_000_000_000))["after"] == [ids[1]]
+
+
+def test_all_variables_go_along_in_any_case(commands):
+    place = commands.home.directory
+    commands.ok("sbatch", "--wait", "--export=all,B=2", "-o", "out", "--wrap", "echo $A_VALUE $B", A_VALUE="1")
+    assert (place / "out").read_text() == "1 2\n"
+
+
+def test_a_task_begins_before_its_deadline(commands):
+    home = commands.home
+    refused = home.verb("submit", "--begin", "now+2hours", "--deadline", "now+1hour", "--", "true")
+    assert refused.code == 2 and "is not before its 'deadline'" in refused.err, refused

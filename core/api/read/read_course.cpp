@@ -85,6 +85,9 @@ const std::string& singleton_of(const std::string& name, const std::string& what
 
 void check_course(const NewArray& array, const std::string& what) {
   const Course& course = array.course.get();
+  if (course.begin && course.deadline && *course.begin >= *course.deadline)
+    throw BadRequest(what +
+                     ": its 'begin' is not before its 'deadline', so that it could never run");
   if (!course.any_of_after) return;
   if (!course.singleton.empty())
     throw BadRequest(what + ": 'singleton' is one more that it waits for; leave 'after_one' out");

@@ -162,6 +162,8 @@ struct SubmitCommand {
   std::string script;              ///< its lines say options, too; empty: none
   bool as_sbatch{false};           ///< it is SLURM's, and what it prints goes where sbatch puts it
   bool as_qsub{false};             ///< the same of PBS and qsub
+  bool is_parsable{false};         ///< of sbatch: the number alone is printed
+  bool is_quiet{false};            ///< of sbatch and qsub: nothing is printed
   std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
   std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;

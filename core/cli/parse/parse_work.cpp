@@ -7,6 +7,7 @@
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,13 @@ std::size_t item_end(const std::string& text, std::size_t at) {
   return at;
 }
 
+/// In any case, as sbatch reads them.
+bool is_word(const std::string& text, std::string_view word) {
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == b;
+  });
+}
+
 /// sbatch(1), --export.
 void read_export(const std::string& text, WorkOptions& work) {
   std::vector<std::string> names;
@@ -47,11 +55,11 @@ void read_export(const std::string& text, WorkOptions& work) {
     at = end + 1;
     if (one.empty() || one.front() == '=')
       throw std::invalid_argument("'" + text + "' is no list; write ALL, NONE, or as ALL,NAME,A=1");
-    if (one == "ALL") {
+    if (is_word(one, "ALL")) {
       has_all = true;
     } else if (one.find('=') != std::string::npos) {
       work.said["env"].push_back(one);
-    } else if (one != "NONE") {
+    } else if (!is_word(one, "NONE")) {
       names.push_back(one);
     }
   }
@@ -259,7 +267,8 @@ void add_work_options(Verb& verb, WorkOptions& work, bool is_submit) {
   verb.group("Order and retries")
       .app()
       .add_flag_callback(
-          "--no-requeue", [&work] { work.said["requeue"] = {"false"}; }, "as --requeue no");
+          "--no-requeue", [&work] { work.said["requeue"] = {"false"}; }, "as --requeue no")
+      ->excludes(verb.app().get_option("--requeue"));
   verb.group("Environment")
       .read(
           "--export", "LIST", [&work](const std::string& text) { read_export(text, work); },

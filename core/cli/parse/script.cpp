@@ -84,10 +84,9 @@ class Reader {
     options = terms.options;
     bool is_settled = false;
     for (const std::string& word : own_) {
-      if (word.starts_with("--")) {
-        const std::string_view flag = std::string_view(word).substr(0, word.find('='));
+      if (const std::string option = option_in(word); !option.empty()) {
         is_settled =
-            std::find(terms.settled.begin(), terms.settled.end(), flag) != terms.settled.end();
+            std::find(terms.settled.begin(), terms.settled.end(), option) != terms.settled.end();
       }
       if (!is_settled) options.push_back(word);
     }
@@ -217,6 +216,11 @@ void run_as_it_is(Script& script, const std::string& text, const std::string& fi
 }
 
 }  // namespace
+
+std::string option_in(const std::string& word) {
+  if (word == "--no-requeue") return "--requeue";
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : std::string();
+}
 
 Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments,
                    BatchSystem of, const WordsBeside& beside) {

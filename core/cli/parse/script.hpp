@@ -39,6 +39,10 @@ struct WordsBeside {
   std::vector<std::string> submit{};
 };
 
+/// The option that a word says, `--cpus` of `--cpus=4`; empty: it is a value.  Two that contradict
+/// each other are one.
+std::string option_in(const std::string& word);
+
 /// Lines `#HPCBATCH --cpus 4` hold as they stand, over lines `#SBATCH` and, where there are none of
 /// these, `#PBS`; all end at the first line that is neither a comment nor empty.  A script with lines
 /// for a batch system runs from a copy, as there.  Without them one of a shell is run as it is now,

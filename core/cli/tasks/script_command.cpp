@@ -31,10 +31,6 @@ namespace {
 
 using OptionWords = std::vector<std::string>;
 
-std::string flag_of(const std::string& word) {
-  return word.starts_with("--") ? word.substr(0, word.find('=')) : std::string();
-}
-
 bool is_of(const std::string& flag, std::initializer_list<TaskKey::Type> types) {
   return std::any_of(task_keys().begin(), task_keys().end(), [&](const TaskKey& key) {
     return key.flag() == flag && std::find(types.begin(), types.end(), key.type) != types.end();
@@ -60,8 +56,8 @@ OptionWords left_over(const OptionWords& script, const OptionWords& said) {
   OptionWords left;
   bool is_taken = true;
   for (auto word = script.begin(); word != script.end(); ++word) {
-    if (const std::string flag = flag_of(*word); !flag.empty()) {
-      const auto says_it = [&](const std::string& other) { return flag_of(other) == flag; };
+    if (const std::string flag = option_in(*word); !flag.empty()) {
+      const auto says_it = [&](const std::string& other) { return option_in(other) == flag; };
       const bool is_said = std::any_of(said.begin(), said.end(), says_it);
       // Of several lines the last holds, as of sbatch's.
       const bool is_last = is_list(flag) || std::none_of(word + 1, script.end(), says_it);
@@ -136,12 +132,11 @@ std::string tag_value(const WorkOptions& work, std::string_view key) {
   return value;
 }
 
-/// The step of `0-9:3`; of others 1, as SLURM has it.
+/// The step of `0-9:3`, of several the first; of others 1, as SLURM has it.
 std::string step_of(const std::string& indices) {
   const std::size_t colon = indices.find(':');
-  return colon == std::string::npos || indices.find(',') != std::string::npos
-             ? "1"
-             : indices.substr(colon + 1);
+  if (colon == std::string::npos) return "1";
+  return indices.substr(colon + 1, indices.find(',', colon) - colon - 1);
 }
 
 void add_array(Assignments& variables, const ManyOptions& many) {
@@ -446,7 +441,7 @@ SubmitCommand with_script(const SubmitCommand& asked, const Surroundings& around
 SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string& text,
                                   const Surroundings& around, WordsBeside beside) {
   for (const std::string& word : asked.words)
-    if (std::string flag = flag_of(word); !flag.empty()) beside.submit.push_back(std::move(flag));
+    if (std::string flag = option_in(word); !flag.empty()) beside.submit.push_back(std::move(flag));
   const std::string file =
       (std::filesystem::path(around.directory) / asked.script).lexically_normal().string();
   Script script;
@@ -481,10 +476,12 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
     work.said["name"] = {as_it_stands(std::filesystem::path(file).filename().string())};
   submit->as_sbatch = asked.as_sbatch;
   submit->as_qsub = asked.as_qsub;
+  submit->is_parsable = script.terms.is_parsable;
+  submit->is_quiet = script.terms.is_quiet;
   script.terms.says_cpus =
       script.terms.says_cpus ||
       std::any_of(asked.words.begin(), asked.words.end(),
-                  [](const std::string& word) { return flag_of(word) == "--cpus"; });
+                  [](const std::string& word) { return option_in(word) == "--cpus"; });
   if (script.system != BatchSystem::None) {
     put_batch(*submit, script, around);
   } else if (script.names_slurm) {

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --array=1-2,4-8:4
+#SBATCH --mem=50M -o out.%a
+echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_STEP of $SLURM_ARRAY_TASK_COUNT
