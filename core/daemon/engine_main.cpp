@@ -10,7 +10,6 @@
 #include "documents/state_paths.hpp"
 #include "documents/texts.hpp"
 #include "loop/descriptors.hpp"
-#include "model/check.hpp"
 #include "model/quantities.hpp"
 #include "plugin_host/guarded.hpp"
 #include "plugin_host/plugin_host.hpp"

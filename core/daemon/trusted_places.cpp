@@ -2,7 +2,6 @@
 
 #include "accounts/trust.hpp"
 
-#include <array>
 #include <filesystem>
 
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 // process in which an estimator is trained.
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
-#include "cli/show/values.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
 #include "estimate/learn_command.hpp"

@@ -49,10 +49,6 @@ bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
          lease.time_limit == run.first.time_limit;
 }
 
-}  // namespace
-
-namespace {
-
 template <class Amounts>
 Resources resources_of(const Amounts& amounts) {
   Resources resources;

@@ -208,8 +208,6 @@ std::string check_plugin(const CheckAsked& asked, const Heard& heard) {
 
 namespace {
 
-namespace json = boost::json;
-
 std::string indented(std::string text) {
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 5)
     text.replace(at, 1, "\n    ");

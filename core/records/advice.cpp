@@ -75,10 +75,6 @@ double least_gpu_memory(const Profile& profile) {
   return least;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether so many side by side on one device did more together than one after the other, or
 /// nobody has seen it yet.
 bool is_worth_packing(const Profile& profile, double asked, double part) {

@@ -247,10 +247,6 @@ void check_file_name(const View& name, const std::string& path) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 SplitDeclaration parse_split(const View& view, const ToolFile& tool) {
   MapView map = view.map();
   const auto one_of = [](const View& name, const auto& declared) {

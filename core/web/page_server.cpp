@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>

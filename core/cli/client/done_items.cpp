@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <string>

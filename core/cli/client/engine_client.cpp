@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <map>
 #include <set>
@@ -339,8 +338,6 @@ bool cancel_now(const Places& places, const boost::json::array& ids,
 }
 
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::string_view kLast = "last";
 

@@ -8,7 +8,6 @@
 #include "posix/programs.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>

@@ -8,7 +8,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>

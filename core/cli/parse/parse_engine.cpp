@@ -1,15 +1,12 @@
 // The verbs about sites, allocations, pilots, tools and the engine itself.
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
-#include "documents/task_values.hpp"
 #include "documents/texts.hpp"
-#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
-#include <ctime>
 
 namespace hpcbatch::detail {
 namespace {

@@ -10,7 +10,6 @@
 #include <array>
 #include <cctype>
 #include <ctime>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>

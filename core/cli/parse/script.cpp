@@ -165,10 +165,6 @@ bool is_posix_shell(const ScriptWords& interpreter) {
   return kShells.contains(program_of(interpreter));
 }
 
-}  // namespace
-
-namespace {
-
 std::string listed(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;

@@ -9,7 +9,6 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <string>

@@ -118,8 +118,6 @@ Table TaskLines::table() const {
 
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::size_t kBar = 10;
 constexpr std::size_t kShortBar = 6;
 
@@ -333,8 +331,6 @@ Table check_table(const json::array& checks) {
 }
 
 namespace {
-
-namespace json = boost::json;
 
 std::string percent_at(const json::object& object, std::string_view key) {
   if (!object.contains(key)) return "";

@@ -277,8 +277,6 @@ std::string report_csv(const json::object& report, const std::string& by) {
 
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::size_t kKindsShown = 15;
 
 std::string escaped(const std::string& text) {

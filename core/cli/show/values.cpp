@@ -186,8 +186,6 @@ int show_answer(bool is_json, const json::object& answer, std::string_view text)
 
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::size_t kIndent = 2;
 
 bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {

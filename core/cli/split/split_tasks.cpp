@@ -250,7 +250,6 @@ std::uint64_t fingerprint_of(const std::vector<std::string>& words) {
 
 namespace {
 
-namespace json = boost::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kStateFile = "split.json";

@@ -391,8 +391,6 @@ std::string TaskPlaces::with_place(const std::string& file, const std::string& t
 
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::array kWaits{"after", "after_any", "after_each", "after_start", "after_failed"};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& sentence) {

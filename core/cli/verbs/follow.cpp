@@ -7,7 +7,6 @@
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "documents/texts.hpp"
 #include "posix/files.hpp"
 
 #include <boost/json/array.hpp>

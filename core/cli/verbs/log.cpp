@@ -134,8 +134,6 @@ int show_log(const LogCommand& command, const Session& session) {
 
 namespace {
 
-namespace json = boost::json;
-
 constexpr int kLogPage = 1 << 20;
 // A task that goes on printing always has more.  A page may be cut short by a slow link, but one
 // as short as this is what was printed just now.

@@ -53,8 +53,6 @@ int show_task(const ShowCommand& command, const Session& session) {
 
 namespace {
 
-namespace json = boost::json;
-
 // Of what a task printed last, an explanation quotes no more.
 constexpr const char* kQuoted = "600";
 constexpr std::size_t kLinesQuoted = 3;

@@ -7,7 +7,6 @@
 #include "posix/trusted_path.hpp"
 #include "wire/encrypted_link.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -17,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <optional>
 #include <thread>
 #include <utility>
 

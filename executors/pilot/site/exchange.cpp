@@ -6,7 +6,6 @@
 #include "wire/relay.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

@@ -8,7 +8,6 @@
 #include "wire/file_store.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include "pilot/base/log_line.hpp"
 
 #include <unistd.h>
-#include <algorithm>
 #include <chrono>
 #include <utility>
 

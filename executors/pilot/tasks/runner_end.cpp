@@ -12,10 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <string_view>
 #include <utility>
 
 namespace hpcbatch::pilot {

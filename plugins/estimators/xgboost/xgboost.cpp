@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <unordered_set>
 
 namespace hpcbatch::pbs {

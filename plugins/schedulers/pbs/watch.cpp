@@ -124,10 +124,6 @@ std::optional<std::chrono::sys_seconds> moment_of(const std::vector<Record>& thi
   return std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 /// Amounts of OpenPBS alone: Torque says of no node how much of its memory is given.
 RoomOfNode room_of_node(const ComputeNode& node) {
   RoomOfNode room{

@@ -6,11 +6,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <fcntl.h>

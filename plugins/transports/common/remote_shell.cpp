@@ -4,7 +4,6 @@
 #include "hpcbatch/shell_quote.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <random>
 
