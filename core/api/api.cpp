@@ -1,6 +1,7 @@
 #include "api/api.hpp"
 
-#include "api/answers/to_json.hpp"
+#include "api/answers/metrics_text.hpp"
+#include "api/metrics.hpp"
 #include "api/read/json_values.hpp"
 #include "api/site_routes.hpp"
 #include "api/waits.hpp"
@@ -20,6 +21,7 @@ class ToldOfTrouble final : public HttpReply {
     if (status == 200 && told.is_object()) told.get_object()["trouble"] = trouble_;
     reply_->answer(status, told);
   }
+  void text(std::string_view type, const std::string& body) override { reply_->text(type, body); }
   void line(const boost::json::value& object) override { reply_->line(object); }
   void finish() override { reply_->finish(); }
   std::size_t unsent() const override { return reply_->unsent(); }
@@ -63,9 +65,13 @@ Api::Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay
   listings_.add_to(routes_);
   reports_.add_to(routes_);
   engine_.add_to(routes_);
+  routes_.add("GET", "metrics", [this](HttpRequest&, const ReplyPtr& reply) {
+    reply->text(kMetricsType, metrics_text(runtime_, facts_, requests_));
+  });
 }
 
 void Api::handle(HttpRequest request, ReplyPtr reply) {
+  ++requests_;
   try {
     if (const auto trouble = runtime_.store_trouble(); trouble && request.method == "GET")
       reply = std::make_shared<ToldOfTrouble>(std::move(reply), *trouble);

@@ -49,6 +49,7 @@ class Api {
   Reports reports_;
   EngineRoutes engine_;
   Routes routes_;
+  std::uint64_t requests_{0};
 };
 
 }  // namespace hpcbatch

@@ -33,6 +33,9 @@ void Routes::add(std::string_view method, std::string_view path, Handle handle) 
 }
 
 void Routes::handle(HttpRequest& request, const ReplyPtr& reply) const {
+  // Where monitoring systems look unless they are told otherwise.
+  if (request.path == std::vector<std::string>{"metrics"})
+    request.path.insert(request.path.begin(), "v1");
   if (request.path.size() < 2 || request.path.front() != "v1")
     return reply->error(404, "there is nothing here; docs/api.md lists the requests");
   std::string methods;

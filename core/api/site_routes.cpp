@@ -373,20 +373,6 @@ json::object score_json(const foresight::WaitScore& score) {
   return object;
 }
 
-/// `queue`: it says so as it is; `model`: what was learned of the site's past; `waits`: those before
-/// it do.
-const char* word_for(StartBound::By by) {
-  switch (by) {
-    case StartBound::By::Queue:
-      return "queue";
-    case StartBound::By::Model:
-      return "model";
-    case StartBound::By::Waits:
-      break;
-  }
-  return "waits";
-}
-
 void put_bound(json::object& object, const StartBound& bound) {
   object["by"] = word_for(bound.by);
   if (bound.from != 0) object["from"] = bound.from;
@@ -456,6 +442,18 @@ json::object queue_waits_json(const SiteTable& table, Time now) {
 }
 
 }  // namespace
+
+std::string_view word_for(StartBound::By by) {
+  switch (by) {
+    case StartBound::By::Queue:
+      return "queue";
+    case StartBound::By::Model:
+      return "model";
+    case StartBound::By::Waits:
+      break;
+  }
+  return "waits";
+}
 
 void add_queue_waits(Routes& routes, Runtime& runtime) {
   routes.add("GET", "waits", [&runtime](const HttpRequest&, const ReplyPtr& reply) {

@@ -5,6 +5,7 @@
 #include "runtime/runtime.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -33,5 +34,9 @@ void add_keeps(Routes& routes, Runtime& runtime);
 /// Each shape of each site, with how long an allocation that is asked for now would wait and how
 /// good such words were, and the allocations that wait.
 void add_queue_waits(Routes& routes, Runtime& runtime);
+
+/// `queue`: it says so as it is; `model`: what was learned of the site's past; `waits`: those before
+/// it do.
+std::string_view word_for(StartBound::By by);
 
 }  // namespace hpcbatch

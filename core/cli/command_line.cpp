@@ -50,6 +50,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const TrainCommand& c) { return train_waits(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },
       [&](const BatchCommandsCommand& c) { return make_batch_commands(c, session); },
+      [&](const MetricsCommand& c) { return print_metrics(c, session); },
       [&](const WebCommand& c) { return open_page(c, session); },
       [&](const BackupCommand& c) { return back_up(c, session); },
       [&](const DropboxCommand& c) { return watch_dropbox(c, session); });

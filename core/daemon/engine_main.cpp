@@ -25,6 +25,8 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/spdlog.h>
 #include <boost/asio/signal_set.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
 
 #include <algorithm>
 #include <array>
@@ -371,9 +373,32 @@ class ShownMessage : public spdlog::custom_flag_formatter {
   }
 };
 
-void set_log_format() {
-  auto format = std::make_unique<spdlog::pattern_formatter>();
-  format->add_flag<ShownMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %*");
+/// The same as a text of JSON.
+class JsonMessage : public ShownMessage {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& time,
+              spdlog::memory_buf_t& out) override {
+    spdlog::memory_buf_t shown;
+    ShownMessage::format(message, time, shown);
+    const std::string text =
+        boost::json::serialize(boost::json::string(shown.data(), shown.size()));
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonMessage>();
+  }
+};
+
+void set_log_format(LogFormat which) {
+  const bool is_json = which == LogFormat::Json;
+  auto format = std::make_unique<spdlog::pattern_formatter>(
+      is_json ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local);
+  if (is_json) {
+    format->add_flag<JsonMessage>('*').set_pattern(
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})");
+  } else {
+    format->add_flag<ShownMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %*");
+  }
   spdlog::set_formatter(std::move(format));
 }
 
@@ -396,13 +421,16 @@ int run_engine(const EngineOptions& options) {
   const mode_t callers_umask = ::umask(077);
   // Keys are in our memory: no core file, no debugger of the same user.
   ::prctl(PR_SET_DUMPABLE, 0);
-  set_log_format();
+  set_log_format(LogFormat::Text);
   spdlog::flush_on(spdlog::level::info);
   try {
     auto places = find_places(own_environment());
     if (!places) throw NoStart{2, places.error().text};
     std::vector<std::string> said;
     Configuration configuration = configuration_of(options, *places, said);
+    set_log_format(options.log.empty()     ? configuration.log
+                   : options.log == "json" ? LogFormat::Json
+                                           : LogFormat::Text);
     if (const auto why =
             untrusted_places(configuration, *places, sites_of(configuration, places->home), said))
       throw NoStart{2, *why};

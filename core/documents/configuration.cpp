@@ -87,6 +87,8 @@ Configuration configuration_of(const Node& root, const std::string& file) {
     for (Site& site : configuration.sites)
       if (site.trust_group.empty()) site.trust_group = configuration.trust_group;
   }
+  if (const auto log = map.find("log"))
+    configuration.log = log->one_of({"text", "json"}) == "json" ? LogFormat::Json : LogFormat::Text;
   configuration.plugin_path = paths(map.find("plugin_path"));
   configuration.tool_path = paths(map.find("tool_path"));
   if (const auto tools = map.find("tools")) read_tools(*tools, configuration);

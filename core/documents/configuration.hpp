@@ -35,6 +35,9 @@ struct SiteLines {
   friend bool operator==(const SiteLines&, const SiteLines&) = default;
 };
 
+/// Of the engine's log: `Json` is one object a line.
+enum class LogFormat { Text, Json };
+
 struct Configuration {
   std::string file;  ///< empty: there was none
   std::vector<Site> sites;
@@ -46,6 +49,7 @@ struct Configuration {
   std::vector<DropboxSettings> dropboxes;
   /// A group whose members may write what the engine trusts; of sites that name none, too.
   std::string trust_group;
+  LogFormat log{LogFormat::Text};
 };
 
 /// Throws DocumentError, with the line and what was expected there.

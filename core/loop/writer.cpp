@@ -100,6 +100,7 @@ void Writer::work(const std::shared_ptr<Work>& work) {
   if (two_steps && !commit(work, {}, true)) return;
   asio::post(loop_, [this, work] {
     unstuck();
+    for (const double time : work->commits) commit_times_.add(time);
     busy_since_.reset();
     order_.done();
     for (Then& then : work->batch.durable) then();
@@ -108,8 +109,9 @@ void Writer::work(const std::shared_ptr<Work>& work) {
 }
 
 void Writer::tell_written(const std::shared_ptr<Work>& work) {
-  asio::post(loop_, [this, work, totals = store_->totals()] {
+  asio::post(loop_, [this, work, totals = store_->totals(), happened = store_->happened()] {
     totals_ = totals;
+    happened_ = happened;
     for (auto& [on_lane, then] : work->batch.written) then();
   });
 }
@@ -117,8 +119,13 @@ void Writer::tell_written(const std::shared_ptr<Work>& work) {
 /// False: it was not done, and somebody has been told.
 bool Writer::commit(const std::shared_ptr<Work>& work, const std::vector<store::Write>& writes,
                     bool durable) {
+  const auto begin = std::chrono::steady_clock::now();
   const Result<void> done = store_->commit(writes, durable);
-  if (done) return true;
+  if (done) {
+    work->commits.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    return true;
+  }
   if (done.error().kind == Error::Kind::Rejected) {
     fail(done.error().text);
   } else {

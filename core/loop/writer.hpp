@@ -5,6 +5,7 @@
 #include "loop/asio.hpp"
 #include "loop/lane.hpp"
 #include "model/action.hpp"
+#include "model/histogram.hpp"
 #include "planted/planted.hpp"
 #include "store/store.hpp"
 
@@ -125,6 +126,9 @@ class Writer {
   }
   /// Of all that is written.
   const store::Totals& totals() const { return totals_; }
+  const store::Happened& happened() const { return happened_; }
+  /// How long commits took, those that failed left out.
+  const DiskHistogram& commit_times() const { return commit_times_; }
   /// How long the store has been at what it is doing now; zero: it does nothing.
   std::chrono::steady_clock::duration busy_for() const;
 
@@ -145,7 +149,8 @@ class Writer {
   /// What is left to be done of what was shipped.
   struct Work {
     Order::Batch batch;
-    bool is_written{false};  ///< and those who wait for that are told
+    bool is_written{false};         ///< and those who wait for that are told
+    std::vector<double> commits{};  ///< how many seconds each took; at most two
   };
   void work(const std::shared_ptr<Work>& work);
   bool commit(const std::shared_ptr<Work>& work, const std::vector<store::Write>& writes,
@@ -169,6 +174,8 @@ class Writer {
   std::vector<std::weak_ptr<Look>> looks_;  ///< that wait for their turn, and some that had it
   std::size_t looks_kept_{64};
   store::Totals totals_;
+  store::Happened happened_;
+  DiskHistogram commit_times_;
   std::optional<std::chrono::steady_clock::time_point> busy_since_;
   Lane lane_;
 };

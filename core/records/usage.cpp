@@ -134,6 +134,12 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   if (ran >= kShortestForCpus) profile.cpus.add(in_seconds(run.cpu) / ran);
 }
 
+void add(Spread& spread, const Run& run) {
+  if (!run.started) return;
+  if (run.is_first) spread.wait.add(between(run.submitted, *run.started));
+  if (run.failure == Failure::Ok && run.is_last) spread.run.add(between(*run.started, run.ended));
+}
+
 std::int32_t day_of(Time time) {
   return static_cast<std::int32_t>(
       std::chrono::floor<std::chrono::days>(time).time_since_epoch().count());
@@ -148,6 +154,7 @@ void Tally::add(const Group& group, const Run& run, std::int32_t day) {
   }
   records::add(*last_usage_, run, group.needs);
   records::add(*last_profile_, run, group.needs);
+  records::add(spread_, run);
 }
 
 double weight_after(Duration age) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "broker/speed_table.hpp"
+#include "model/histogram.hpp"
 #include "model/ids.hpp"
 #include "model/needs.hpp"
 #include "model/resources.hpp"
@@ -89,6 +90,18 @@ struct Profile {
 void add(Usage& usage, const Run& run, const Needs& needs);
 void add(Profile& profile, const Run& run, const Needs& needs);
 
+/// How long tasks of all kinds took, in seconds.
+struct Spread {
+  WaitHistogram wait;  ///< until the first start
+  WaitHistogram run;   ///< of what ended well
+
+  void add(const Spread& other) {
+    wait.add(other.wait);
+    run.add(other.run);
+  }
+};
+void add(Spread& spread, const Run& run);
+
 // Adds up runs by day, kind, site and client, and by kind, until they are kept.
 
 /// What sums are kept for.
@@ -113,10 +126,12 @@ class Tally {
 
   const std::map<Cell, Usage>& usage() const { return usage_; }
   const std::map<std::string, Profile>& profiles() const { return profiles_; }
+  const Spread& spread() const { return spread_; }
 
  private:
   std::map<Cell, Usage> usage_;
   std::map<std::string, Profile> profiles_;
+  Spread spread_;
   // Neighbours are alike as a rule.
   Cell last_;
   Usage* last_usage_{nullptr};

@@ -72,6 +72,8 @@ class Runtime {
   }
   /// Of all tasks, without asking the store.
   const store::Totals& totals() const { return writer_->totals(); }
+  const store::Happened& happened() const { return writer_->happened(); }
+  const DiskHistogram& commit_times() const { return writer_->commit_times(); }
 
   /// Copies of the store, cleaned workspaces.
   Housekeeping& housekeeping() { return *housekeeping_; }

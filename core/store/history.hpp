@@ -8,9 +8,11 @@
 #include "model/site.hpp"
 #include "model/snapshot.hpp"
 #include "model/task.hpp"
+#include "records/usage.hpp"
 #include "store/file/sqlite.hpp"
 #include "store/overview.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -154,6 +156,13 @@ struct AgainOnly {
 struct Totals {
   std::uint64_t done{0}, failed{0}, cancelled{0};
   std::uint64_t& of(Failure failure);
+};
+
+/// What has happened since the store was opened: it only ever grows, whatever is retried or forgotten.
+struct Happened {
+  std::array<std::uint64_t, kFailures> ended{};        ///< tasks, by how
+  std::array<std::uint64_t, kFailures> tried_again{};  ///< attempts that failed, by how
+  records::Spread spread{};  ///< of what has ended, a little later than that
 };
 
 /// Reads of what the store holds.  Used with the store, by one thread at a time; every call may throw

@@ -229,7 +229,7 @@ void RecordRows::learn_all() {
   }
 }
 
-bool RecordRows::learn(std::uint64_t tasks) {
+bool RecordRows::learn(std::uint64_t tasks, records::Spread* spread) {
   if (!kind_of_) return false;
   std::string cursor = meta_of(db_, kCursor);
   if (cursor.empty()) {
@@ -266,6 +266,7 @@ bool RecordRows::learn(std::uint64_t tasks) {
   }
   if (rows_read == 0) return false;
   add(reader.tally(), now);
+  if (spread) spread->add(reader.tally().spread());
   db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").run(kCursor, std::to_string(last));
   return read >= tasks || rows_read == kRowsAtOnce;
 }

@@ -40,7 +40,8 @@ class RecordRows {
   }
   /// What has ended since the last call, of about so many tasks; true: there is more.  This and what
   /// follows belong into a transaction.
-  bool learn(std::uint64_t tasks);
+  /// `spread`: is added to, where one is given.
+  bool learn(std::uint64_t tasks, records::Spread* spread = nullptr);
   /// All of it.
   void learn_all();
   /// What there is by now has been learned already.

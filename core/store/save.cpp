@@ -133,6 +133,7 @@ void Store::save(const SavePermitted& save) {
 }
 
 void Store::save(const SaveFailedAttempt& save) {
+  ++happened_then_.tried_again[static_cast<std::size_t>(save.outcome.failure)];
   leases_.remove(save.attempt.task);
   insert_attempt(save.attempt, to_string(save.pilot), save.node, save.outcome,
                  {save.charged, save.unexplained, false});
@@ -162,7 +163,9 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
            static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
            outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes, outcome.log.err_bytes,
            cut_of(outcome.log), attempt.epoch, details);
-  totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
+  const std::uint64_t tasks = std::uint64_t{range.last} - range.first + 1;
+  totals_then_.of(outcome.failure) += tasks;
+  happened_then_.ended[static_cast<std::size_t>(outcome.failure)] += tasks;
 }
 
 /// Neighbours that come in one commit may share a row.

@@ -70,6 +70,7 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     wait_for_disk(durable || log_begins_);
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
+    happened_then_ = happened_;
     results_.clear();
     environment_ = {};
     if (!std::exchange(leases_known_, false)) leases_.load();
@@ -81,6 +82,7 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
     transaction.commit();
     totals_ = totals_then_;
+    happened_ = happened_then_;
     leases_known_ = true;
   } catch (const sqlite::SqlError& e) {
     return failure_of(e);
@@ -208,8 +210,10 @@ void Store::apply(const Write& write) {
 
 bool Store::learn(std::uint64_t tasks) {
   sqlite::Transaction transaction(db_);
-  const bool more = records_.learn(tasks);
+  records::Spread spread;
+  const bool more = records_.learn(tasks, &spread);
   transaction.commit();
+  happened_.spread.add(spread);
   note_commit(false);
   (void)shorten_log();  // should it fail, the next commit will try and tell
   return more;

@@ -89,6 +89,7 @@ class Store {
   History& history() { return history_; }
   /// Of all tasks.
   const Totals& totals() const { return totals_; }
+  const Happened& happened() const { return happened_; }
 
   /// What runs used.  Lives as long as this.
   RecordRows& records() { return records_; }
@@ -171,6 +172,7 @@ class Store {
   bool leases_known_{false};  ///< as the file has them
   Totals totals_;
   Totals totals_then_;  ///< when the transaction that is under way commits
+  Happened happened_, happened_then_;
   struct Environment {
     std::shared_ptr<const std::string> bytes;
     std::int64_t id{0};

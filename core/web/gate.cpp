@@ -14,6 +14,8 @@ namespace {
 using Kind = Decision::Kind;
 
 constexpr std::string_view kCookie = "hpcbatch-web-";
+constexpr std::string_view kMetrics = "/metrics";
+constexpr std::string_view kBearer = "Bearer ";  // RFC 6750, 2.1
 constexpr std::array<std::string_view, 6> kFiles{"/app.js",   "/views.js",  "/style.css",
                                                  "/uplot.js", "/uplot.css", "/icon.svg"};
 /// What the page asks the engine.  The rest of the API is not for it: stopping, submitting, files.
@@ -93,6 +95,7 @@ Decision looked_at(std::string_view path, std::string_view target) {
   if (path == "/") return {Kind::File, 200, "/index.html"};
   if (std::find(kFiles.begin(), kFiles.end(), path) != kFiles.end())
     return {Kind::File, 200, std::string(path)};
+  if (path == kMetrics) return {Kind::Engine, 200, "/v1/metrics"};
   if (path == "/live") return {Kind::Live, 200, ""};
   if (path.starts_with("/api/") && is_seen(path.substr(5)))
     return {Kind::Engine, 200, "/v1/" + std::string(target.substr(5))};
@@ -132,6 +135,11 @@ Decision Gate::decide(const Asked& asked) {
   if (!is_plain(asked.target)) return refused(400, "this is no address of the page");
   const std::string_view target = asked.target;
   if (asked.method == "GET" && target.starts_with("/?token=")) return admit(target.substr(8));
+  if (asked.method == "GET" && target == kMetrics && asked.authorization.starts_with(kBearer)) {
+    if (is_same(std::string_view(asked.authorization).substr(kBearer.size()), metrics_token_))
+      return looked_at(target, target);
+    return refused(401, "this is not the token of the file that `--metrics-token` named");
+  }
   if (door_ == Door::Loopback && !knows(asked.cookies))
     return refused(
         403,

@@ -15,6 +15,7 @@ struct Asked {
   std::string cookies;
   std::string
       mark;  ///< of `X-Hpcbatch`: a page of another origin cannot send it unasked (Fetch, 3.2)
+  std::string authorization{};
 };
 
 struct Decision {
@@ -38,11 +39,14 @@ class Gate {
     Socket,    ///< a Unix socket of this user's, behind a proxy that knows him
   };
   /// `token` lets in once; `session` is what the cookie then holds: letters and digits both.
-  Gate(Door door, bool may_change, std::string token, std::string session)
+  /// `metrics_token` lets a monitoring system see `/metrics`, each time anew; empty: none does.
+  Gate(Door door, bool may_change, std::string token, std::string session,
+       std::string metrics_token = {})
       : door_(door),
         may_change_(may_change),
         token_(std::move(token)),
-        session_(std::move(session)) {}
+        session_(std::move(session)),
+        metrics_token_(std::move(metrics_token)) {}
 
   Decision decide(const Asked& asked);
   bool may_change() const { return may_change_; }
@@ -55,6 +59,7 @@ class Gate {
   bool may_change_;
   std::string token_;  ///< empty once it was used
   std::string session_;
+  std::string metrics_token_;
 };
 
 /// Letters and digits with 256 bits of chance.

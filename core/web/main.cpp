@@ -3,6 +3,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "documents/state_paths.hpp"
+#include "posix/files.hpp"
 #include "web/page_server.hpp"
 
 #include <boost/json/object.hpp>
@@ -15,9 +16,12 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -70,9 +74,34 @@ void leave_terminal() {
       return;
 }
 
+/// Throws CommandError where others could know it, or guess it.
+std::string token_in(const std::string& file) {
+  if (file.empty()) return {};
+  constexpr std::size_t kShortest = 16;
+  const auto fail = [&](const std::string& why) -> CommandError {
+    return {kExitUsage, "cannot take the token for metrics from " + file + ": " + why};
+  };
+  auto read = read_regular(AT_FDCWD, file, 4096, Links::Followed);
+  if (!read) throw fail(why_not_regular(read.error));
+  if (read.facts.st_uid != ::geteuid() && read.facts.st_uid != 0)
+    throw fail("it belongs to another user");
+  if ((read.facts.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw fail("other users may use it; run chmod 600 " + file);
+  std::string token = std::move(read.text);
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  // What a header may hold as a token: RFC 6750, 2.1.
+  if (token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                              "-._~+/=") != token.npos)
+    throw fail(
+        "it must hold one line of letters, digits and -._~+/=, e.g. of openssl rand -hex 32");
+  if (token.size() < kShortest) throw fail("a token has at least 16 characters");
+  return token;
+}
+
 int serve(const json::object& asked) {
   const auto places = find_places(own_environment());
   if (!places) throw CommandError(kExitUsage, places.error().text);
+  std::string metrics_token = token_in(std::string(asked.at("metrics_token").as_string()));
   Interrupt interrupt;  // before anybody can know that we are there
   const std::string socket(asked.at("socket").as_string());
   const bool is_for_proxy = !socket.empty();
@@ -85,7 +114,7 @@ int serve(const json::object& asked) {
          asked.at("json").as_bool());
   if (asked.at("stay").as_bool()) leave_terminal();
   web::Gate gate(is_for_proxy ? web::Gate::Door::Socket : web::Gate::Door::Loopback,
-                 !asked.at("view").as_bool(), token, web::secret());
+                 !asked.at("view").as_bool(), token, web::secret(), std::move(metrics_token));
   const auto engine = sockets_of(*places);
   {
     web::Watcher watcher(engine, gate.may_change(), interrupt.descriptor());

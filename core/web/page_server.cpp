@@ -61,7 +61,8 @@ Asked asked_of(const http::request<http::string_body>& request) {
   const auto field = [&](auto name) { return std::string(request[name]); };
   return {
       std::string(request.method_string()), std::string(request.target()), field(http::field::host),
-      field(http::field::origin),           field(http::field::cookie),    field("X-Hpcbatch")};
+      field(http::field::origin),           field(http::field::cookie),    field("X-Hpcbatch"),
+      field(http::field::authorization)};
 }
 
 /// One browser's connection; requests one after another.
@@ -143,8 +144,12 @@ class Visitor {
     if (target.find("follow=1") != target.npos) return send_lines(target);
     const Answer answer = engine_.request(std::string(request_.method_string()), target,
                                           request_.body(), kAnswerTime);
-    if (answer.outcome == Exchange::Answered)
-      return send(answer.status, "application/json", "", answer.body);
+    if (answer.outcome == Exchange::Answered) {
+      // The engine's only answer that is not JSON; `head` says in which letters it is written.
+      const bool is_metrics = target == "/v1/metrics" && answer.status == 200;
+      return send(answer.status, is_metrics ? "text/plain; version=0.0.4" : "application/json", "",
+                  answer.body);
+    }
     engine_.disconnect();
     return send_failure(answer);
   }

@@ -15,6 +15,7 @@ using testing::ElementsAre;
 
 struct FakeReply final : HttpReply {
   void answer(int status, const boost::json::value&) override { answered = status; }
+  void text(std::string_view, const std::string&) override {}
   void line(const boost::json::value&) override {}
   void finish() override {}
   std::size_t unsent() const override { return 0; }

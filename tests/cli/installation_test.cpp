@@ -38,6 +38,11 @@ TEST_F(InstallationTest, TheFaultOfAnEarlierEngineIsNotThatOfTheLast) {
   log << "2026-01-01T00:00:01.000 info listening on /home/me/socket\n";
   log.flush();
   EXPECT_THAT(check_death(places).text, Not(HasSubstr("SIGSEGV")));
+  log << "hpcbatch: this process ends by SIGBUS\n"
+         R"({"time":"2026-01-01T00:00:02.000Z","level":"info","message":"listening on /x"})"
+      << "\n";
+  log.flush();
+  EXPECT_THAT(check_death(places).text, Not(HasSubstr("SIGBUS")));
 }
 
 TEST_F(InstallationTest, PluginsAreLookedForAsTheEngineDoes) {

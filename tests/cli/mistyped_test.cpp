@@ -306,6 +306,7 @@ TEST(Help, FitsOnAScreenAndHasTwoExamples) {
                            "slurm-commands",
                            "pbs-commands",
                            "web",
+                           "metrics",
                            "fsck",
                            "doctor",
                            "snakemake-profile"}) {

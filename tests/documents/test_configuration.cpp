@@ -166,6 +166,12 @@ TEST(Configuration, ReadsEverything) {
                                              {{"containers", "/srv/sif"}}}));
 }
 
+TEST(Configuration, TheLogIsTextUnlessJsonIsAskedFor) {
+  EXPECT_EQ(parse_configuration("{}", "c.yaml").log, LogFormat::Text);
+  EXPECT_EQ(parse_configuration("log: json\n", "c.yaml").log, LogFormat::Json);
+  EXPECT_THROW(parse_configuration("log: xml\n", "c.yaml"), DocumentError);
+}
+
 TEST(Configuration, ATrustedGroupIsTheSitesOwnOrElseThatOfAll) {
   const Configuration c = parse_configuration(
       "trust_group: lab\nsites:\n"

@@ -33,7 +33,7 @@ def own_python(name, requirements, packages, constraints=None):
         # Installed again only where they have changed: tests beside this one may be running out of them.
         installed = folder / "packages"
         content = _content_of([ROOT / package for package in packages])
-        if not installed.exists() or installed.read_text() != content:
+        if packages and (not installed.exists() or installed.read_text() != content):
             # A copy, because a build leaves files beside what it builds.
             sources = folder / "sources"
             shutil.rmtree(sources, ignore_errors=True)

@@ -244,8 +244,7 @@ def test_threads_that_cannot_be_had_end_no_page(engine):
         # A thread whose stack has no room: as where the user has as many as he may.
         with contextlib.ExitStack() as stack:
             many = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", page.port), 5 * SLOWNESS))
-                for _ in range(20)
+                stack.enter_context(socket.create_connection(("127.0.0.1", page.port), 5 * SLOWNESS)) for _ in range(20)
             ]
             refused, _, _ = select.select(many, [], [], 5 * SLOWNESS)
             # Told so, or given up by a thread that finds no memory.

@@ -122,5 +122,43 @@ TEST(Gate, SecretsDiffer) {
   EXPECT_NE(secret(), secret());
 }
 
+TEST(Gate, ATokenForMetricsShowsThoseAndNothingElse) {
+  const std::string secret_of_metrics = "0123456789abcdef0123";
+  for (const auto door : {Gate::Door::Loopback, Gate::Door::Socket}) {
+    Gate gate(door, true, kToken, kSession, secret_of_metrics);
+    const auto with = [&](const std::string& authorization, const std::string& target) {
+      Asked one = asked("GET", target, "");
+      one.authorization = authorization;
+      return gate.decide(one);
+    };
+    const Decision good = with("Bearer " + secret_of_metrics, "/metrics");
+    EXPECT_EQ(good.kind, Kind::Engine);
+    EXPECT_EQ(good.text, "/v1/metrics");
+    EXPECT_EQ(with("Bearer " + secret_of_metrics, "/metrics").kind, Kind::Engine)
+        << "as often as it likes";
+    for (const char* wrong : {"Bearer ", "Bearer 0123456789abcdef0124",
+                              "Bearer 0123456789abcdef012", "Bearer TokenTokenToken"})
+      EXPECT_EQ(with(wrong, "/metrics").status, 401) << wrong;
+    if (door == Gate::Door::Socket) continue;
+    for (const char* other : {"/", "/api/engine", "/metrics/", "/metrics?x=1", "/live", "/Metrics"})
+      EXPECT_NE(with("Bearer " + secret_of_metrics, other).status, 200) << other;
+    EXPECT_EQ(with("", "/metrics").status, 403);
+    Asked foreign = asked("GET", "/metrics", "");
+    foreign.authorization = "Bearer " + secret_of_metrics;
+    foreign.host = "evil.example";
+    EXPECT_EQ(gate.decide(foreign).status, 421);
+  }
+}
+
+TEST(Gate, WithoutATokenForMetricsNoneLetsIn) {
+  Gate gate = loopback();
+  Asked one = asked("GET", "/metrics", "");
+  for (const char* text : {"Bearer ", "Bearer", "Bearer TokenTokenToken"}) {
+    one.authorization = text;
+    EXPECT_GE(gate.decide(one).status, 401) << text;
+  }
+  EXPECT_EQ(gate.decide(asked("GET", "/metrics", cookie_of(gate))).text, "/v1/metrics");
+}
+
 }  // namespace
 }  // namespace hpcbatch::web

@@ -331,13 +331,9 @@ class Reply final : public HttpReply {
       error(500, "the engine gave no answer to this request");
   }
   void answer(int status, const boost::json::value& body) override {
-    if (std::exchange(done_, true)) return;
-    const std::string text = json_text(body);
-    connection_->send(head(status, connection_->keep_alive(), "application/json",
-                           fmt::format("Content-Length: {}", text.size())) +
-                          text,
-                      true);
+    whole(status, "application/json", json_text(body));
   }
+  void text(std::string_view type, const std::string& body) override { whole(200, type, body); }
   void line(const boost::json::value& object) override {
     if (done_) return;
     begin();
@@ -354,6 +350,13 @@ class Reply final : public HttpReply {
   void on_gone(std::function<void()> then) override { connection_->on_gone(std::move(then)); }
 
  private:
+  void whole(int status, std::string_view type, const std::string& body) {
+    if (std::exchange(done_, true)) return;
+    connection_->send(head(status, connection_->keep_alive(), type,
+                           fmt::format("Content-Length: {}", body.size())) +
+                          body,
+                      true);
+  }
   void begin() {
     if (std::exchange(begun_, true)) return;
     connection_->send(

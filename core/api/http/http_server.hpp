@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -49,7 +50,7 @@ struct HttpRequest {
   std::string body;
 };
 
-/// How one request is answered: once by `answer`, or by `line` any number of times and then
+/// How one request is answered: once by `answer` or `text`, or by `line` any number of times and then
 /// `finish`.  Calls after the client has gone do nothing.  Kept alive by whoever will answer.
 class HttpReply {
  public:
@@ -59,6 +60,8 @@ class HttpReply {
   virtual ~HttpReply() = default;
 
   virtual void answer(int status, const boost::json::value& body) = 0;
+  /// With status 200, a text of that media type.
+  virtual void text(std::string_view type, const std::string& body) = 0;
   /// One object of an answer that is a line each (application/x-ndjson, chunked).
   virtual void line(const boost::json::value& object) = 0;
   virtual void finish() = 0;

@@ -49,6 +49,7 @@ struct EngineOptions {
   bool check_config{
       false};  ///< only reads the configuration: exit 0, or 2 with the message on stderr
   std::optional<std::string> config;  ///< absolute; instead of the usual place
+  std::string log;                    ///< `text` or `json`; empty: as the configuration says
   /// A pipe's end, -1 for none.  The engine writes kEngineReady when clients can connect, or one
   /// sentence saying why it does not start, and closes it.  Its reader may be gone: SIGPIPE must be
   /// ignored.
@@ -324,8 +325,11 @@ struct WebCommand {
   bool view{false};
   bool stay{false};
   std::string socket;  ///< absolute; of a Unix socket instead, for a proxy that knows the user
+  std::string metrics_token;  ///< absolute; the file with what lets a monitoring system in
   bool json{false};
 };
+/// `metrics`: what monitoring systems keep.
+struct MetricsCommand {};
 /// Links of Slurm's names, or of PBS's, to be first in PATH.
 struct BatchCommandsCommand {
   std::string directory;  ///< absolute
@@ -354,6 +358,6 @@ using Command =
                  EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions, DoctorCommand,
                  TopCommand, ReportCommand, DropboxCommand, BackupCommand, WaitsCommand,
                  TrainCommand, KeepCommand, SimCommand, NewToolCommand, PluginCommand,
-                 BatchCommandsCommand, WebCommand, ShowText, ShowVersion>;
+                 BatchCommandsCommand, WebCommand, MetricsCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

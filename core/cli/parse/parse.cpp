@@ -42,6 +42,7 @@ Look
   explain ID          why it waits, or how it failed
   top                 the live view
   web                 a page in your browser: live plots, tasks, sites
+  metrics             metrics of the engine for Prometheus
   report              what tasks asked for and used, and what would save most
   waits [SHAPE]       how long allocations wait in the queues
   keep [SHAPE]        keep pilots of a shape running until a given time

@@ -87,6 +87,21 @@ void add_sites_add(CLI::App& sites, Command& into) {
       });
 }
 
+std::string one_of(const std::string& text, const std::vector<std::string>& known,
+                   const std::string& what) {
+  if (std::find(known.begin(), known.end(), text) == known.end())
+    throw std::invalid_argument("'" + text + "' is none of " + what + spelling_hint(text, known));
+  return text;
+}
+
+std::string checked_by(const std::string& text) {
+  return one_of(text, {"kind", "site", "client", "day"}, "what reports are by");
+}
+
+std::string checked_log(const std::string& text) {
+  return one_of(text, {"text", "json"}, "the formats of the log");
+}
+
 void add_engine(CLI::App& app, Command& into) {
   CLI::App& engine = *app.add_subcommand("engine", "start, stop and look at the engine");
   engine.require_subcommand(1);
@@ -130,6 +145,8 @@ void add_engine(CLI::App& app, Command& into) {
       "  hpcbatch engine run --check-config",
       [](Verb& verb, EngineOptions& made) {
         verb.path("--config", "FILE", made.config, kWhichConfig)
+            .value("--log", "WORD", made.log, checked_log,
+                   "format of the log: text, or json, one object a line (the configuration's)")
             .flag("--check-config", made.check_config, "only check the configuration: exit 0 or 2")
             .flag("--started-by-client", made.started_by_client,
                   "end after 30 minutes without work")
@@ -168,14 +185,6 @@ void add_dropbox(CLI::App& app, Command& into) {
                 throw std::invalid_argument("--remove goes with DIR alone");
             });
       });
-}
-
-std::string checked_by(const std::string& text) {
-  const std::vector<std::string> known{"kind", "site", "client", "day"};
-  if (std::find(known.begin(), known.end(), text) == known.end())
-    throw std::invalid_argument("'" + text + "' is none of what reports are by" +
-                                spelling_hint(text, known));
-  return text;
 }
 
 void add_report(CLI::App& app, Command& into) {
@@ -265,8 +274,16 @@ void add_engine_verbs(CLI::App& app, Command& into) {
             .path(
                 "--socket", "FILE", made.socket,
                 "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)")
+            .path("--metrics-token", "FILE", made.metrics_token,
+                  "serve /metrics to who sends the token in this file")
             .json(made.json);
       });
+  add_verb<MetricsCommand>(
+      app, into, "metrics", "print metrics of the engine in Prometheus' text format",
+      "Examples:\n  hpcbatch metrics\n"
+      "  hpcbatch metrics > /var/lib/node_exporter/hpcbatch.prom\n"
+      "To have them scraped: hpcbatch web --stay --port 9464 --metrics-token FILE",
+      [](Verb&, MetricsCommand&) {});
   const auto add_commands = [&](const std::string& verb_name, const char* commands, bool of_pbs) {
     const std::string folder = std::string("~/hpcbatch-") + (of_pbs ? "pbs" : "slurm");
     add_verb<BatchCommandsCommand>(

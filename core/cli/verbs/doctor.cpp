@@ -173,13 +173,14 @@ Check check_file_size(pid_t process) {
 
 Check check_death(const Places& places) {
   constexpr std::string_view kFault = "hpcbatch: this process ends by SIG";
-  const std::string listens = " info " + std::string(kListensInLog);
+  const std::string listens = std::string(kListensInLog);
+  const std::string as_text = " info " + listens, as_json = R"("info","message":")" + listens;
   std::ifstream log(places.home + "/engine.log", std::ios::binary);
   log.seekg(0, std::ios::end);
   log.seekg(-std::min<std::streamoff>(log.tellg(), kEndOfLog), std::ios::end);
   std::string fault;
   for (std::string line; std::getline(log, line);) {
-    if (line.find(listens) != std::string::npos) fault.clear();
+    if (line.find(as_text) != line.npos || line.find(as_json) != line.npos) fault.clear();
     if (line.starts_with(kFault)) fault = line.substr(std::string_view("hpcbatch: ").size());
   }
   return {"engine", false,

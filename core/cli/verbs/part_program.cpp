@@ -37,6 +37,7 @@ int open_page(const WebCommand& command, const Session& session) {
                                   {"view", command.view},
                                   {"stay", command.stay},
                                   {"socket", command.socket},
+                                  {"metrics_token", command.metrics_token},
                                   {"json", command.json}};
   become_part("hpcbatch-web", {boost::json::serialize(asked)}, session.interrupt);
 }

@@ -31,6 +31,7 @@ int care_for_plugins(const PluginCommand& command, const Session& session);
 int train_waits(const TrainCommand& command, const Session& session);
 int watch_dropbox(const DropboxCommand& command, const Session& session);
 int make_batch_commands(const BatchCommandsCommand& command, const Session& session);
+int print_metrics(const MetricsCommand& command, const Session& session);
 int open_page(const WebCommand& command, const Session& session);
 int back_up(const BackupCommand& command, const Session& session);
 

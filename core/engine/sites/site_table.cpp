@@ -342,7 +342,12 @@ void SiteTable::runs(AllocationEntry& entry, Time now) {
   // When one began that has not been seen to wait nobody knows.
   if (!shape || entry.may_run_already) return;
   shape->learn_wait(now - facts.opened, now);
+  StartedWaits& started = state_of(facts.site).started;
+  started.waits.add(std::chrono::duration<double>(now - facts.opened).count());
   if (entry.told) {
+    StartedWaits::Bounds& bounds = started.bounds[entry.told->by];
+    ++bounds.told;
+    if (now - facts.opened <= entry.told->most + kToBeSeen) ++bounds.held;
     const auto in_seconds = [](Duration time) {
       return std::chrono::duration_cast<std::chrono::seconds>(time).count();
     };

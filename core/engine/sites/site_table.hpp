@@ -5,6 +5,7 @@
 #include "foresight/wait_history.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "model/histogram.hpp"
 #include "model/site.hpp"
 #include "model/snapshot.hpp"
 #include "provision/plan.hpp"
@@ -90,6 +91,16 @@ struct ShapeState {
   bool may_be_asked(Time now) const { return !back_off.until || *back_off.until <= now; }
 };
 
+/// How allocations of a site fared that have started since this engine did.
+struct StartedWaits {
+  struct Bounds {
+    std::uint64_t told{0};  ///< allocations of which a time was told by which nine in ten start
+    std::uint64_t held{0};  ///< of them, those that did start by then
+  };
+  WaitHistogram waits;
+  std::map<StartBound::By, Bounds> bounds;
+};
+
 struct SiteState {
   Site site;
   std::vector<ShapeState> shapes;
@@ -103,6 +114,7 @@ struct SiteState {
   std::map<PilotId, std::string> workspace_trouble;
   Time workspace_trouble_since{};
   std::set<PilotId> writers;  ///< pilots that are there and can
+  StartedWaits started;
   /// At what others have in the queue.
   struct QueueLook {
     bool is_wanted{false};
