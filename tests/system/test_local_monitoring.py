@@ -217,3 +217,29 @@ def test_the_log_is_json_where_the_configuration_or_an_option_says_so():
         assert " info listening on " in said and "{" not in said
         assert home.verb("engine", "run", "--log", "xml").code == 2
         home.ok("engine", "start")  # its end takes the pilot along
+
+
+def test_what_has_ended_is_told_as_traces(engine, tmp_path):
+    good = engine.submit("--name", 'x"\n', "--array", "1-2", "--", "true")
+    bad = engine.submit("--retries", "1", "--", "false")
+    engine.wait(good, bad)
+    file = tmp_path / "traces.json"
+    engine.ok("report", "--otlp", file)
+    spans = [
+        span
+        for line in file.read_text().splitlines()
+        for resource in json.loads(line)["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+    by_task = {}
+    for span in spans:
+        for attribute in span["attributes"]:
+            if attribute["key"] == "hpcbatch.task":
+                by_task[attribute["value"]["stringValue"]] = span
+    assert {f"{good}.1", f"{good}.2", bad} <= set(by_task)
+    assert by_task[f"{good}.1"]["name"] == 'x"\n' and by_task[bad]["status"]["code"] == 2
+    children = [span["name"] for span in spans if span.get("parentSpanId") == by_task[bad]["spanId"]]
+    assert children == ["wait", "attempt 1", "wait", "attempt 2"]
+    assert all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans)
+    assert len({span["spanId"] for span in spans}) == len(spans)

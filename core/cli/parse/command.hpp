@@ -277,6 +277,7 @@ struct ReportCommand {
   std::optional<std::int64_t> since;  ///< seconds since 1970; without: a week ago
   std::string by{"kind"};             ///< or site, client, day
   std::string html;                   ///< file; empty: none
+  std::string otlp;                   ///< the same, of traces
   bool csv{false};
   bool json{false};
 };

@@ -203,6 +203,10 @@ void add_report(CLI::App& app, Command& into) {
             .flag("--csv", made.csv, "all rows, with titles")
             .option("--html", "FILE", made.html, "write a page with plots, a single file")
             .excludes("--csv")
+            .option("--otlp", "FILE", made.otlp,
+                    "write traces of tasks for OpenTelemetry, one JSON object a line")
+            .excludes("--csv")
+            .excludes("--html")
             .flag("--json", made.json, "one JSON object, with stable keys")
             .excludes("--csv")
             .excludes("--html");

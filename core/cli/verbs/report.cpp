@@ -1,18 +1,23 @@
-// `report`: what runs asked for and used.
+// `report`: what runs asked for and used, and traces of tasks.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
+#include "cli/show/otlp.hpp"
 #include "cli/show/report_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "posix/files.hpp"
 
+#include <boost/json/serialize.hpp>
+
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -69,11 +74,43 @@ void write_page(const std::string& file, const std::string& page) {
   fail(file, error);
 }
 
+std::string name_of_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// Tasks that have ended since the day that was asked for, a page of them a line.
+void write_traces(EngineClient& client, const ReportCommand& command) {
+  constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600;
+  const json::object engine = client.get("/v1/engine");
+  const TraceSource source{name_of_host(), text_at(engine, "home"), text_at(engine, "version")};
+  const std::int64_t since = command.since.value_or(std::time(nullptr) - kWeek);
+  const std::string target =
+      "/v1/tasks?open=1&full=1&limit=5000&ended_since=" + std::to_string(since);
+  std::string text, before;
+  do {
+    json::object page =
+        client.get(target + (before.empty() ? "" : "&before=" + before), kAnswerTime);
+    json::array& tasks = page.at("tasks").as_array();
+    before = tasks.empty() ? "" : text_at(tasks.back().as_object(), "id");
+    // A line has the last attempt alone.
+    for (json::value& task : tasks)
+      if (number_at(task.as_object(), "attempt") > 1)
+        task = client.get("/v1/tasks/" + text_at(task.as_object(), "id"));
+    text += json::serialize(otlp_traces(tasks, source)) + "\n";
+  } while (!before.empty());
+  write_page(command.otlp, text);
+}
+
 }  // namespace
 
 int report_usage(const ReportCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
+  if (!command.otlp.empty()) {
+    write_traces(client, command);
+    return kExitDone;
+  }
   json::object report = asked(client, command, command.by);
   // What ended since then is missing in it.
   const int code = report.contains("trouble") ? kExitTaskFailed : kExitDone;
