@@ -42,7 +42,7 @@ Api::Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay
       tasks_(runtime, submissions_),
       logs_(runtime, tasks_),
       tool_calls_(runtime.loop()),
-      submits_(runtime, tools, tool_calls_, facts_.umask),
+      submits_(runtime, tools, tool_calls_, facts_.umask, facts_.notify),
       waits_(runtime),
       changes_(runtime),
       sites_(runtime),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -19,6 +20,7 @@ struct EngineFacts {
   std::string configuration;            ///< empty: there is none
   Time started{};
   std::uint32_t umask{};  ///< as it was when the engine started: for tasks whose client names none
+  std::vector<std::string> notify{};  ///< who is told of what people submit and say nobody
 };
 
 /// How long the engine stays without work, as whoever runs it decides.

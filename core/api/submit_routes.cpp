@@ -198,6 +198,10 @@ void SubmitRoutes::put_together(Made& made, const Renderings& rendered) {
   }
   Submission submission = maker.take();
   submission.content = made.content;
+  // What programs submit, thousands of times, is theirs to tell of.
+  if (submission.notify.empty() && request.client.starts_with("shell:") && !request.within)
+    submission.notify = notify_;
+  std::erase(submission.notify, "none");
   if (const auto within = outer_task(runtime_.engine(), request.within)) {
     for (NewArray& array : submission.arrays) array.within = within;
   }

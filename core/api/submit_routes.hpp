@@ -18,9 +18,14 @@ namespace hpcbatch {
 
 class SubmitRoutes {
  public:
-  /// `umask`: for tasks whose client names none.
-  SubmitRoutes(Runtime& runtime, ToolRegistry& tools, ToolCalls& calls, std::uint32_t umask)
-      : runtime_(runtime), tools_(tools), calls_(calls), umask_(umask) {}
+  /// `umask`: for tasks whose client names none; `notify`: for what people submit and say nobody.
+  SubmitRoutes(Runtime& runtime, ToolRegistry& tools, ToolCalls& calls, std::uint32_t umask,
+               std::vector<std::string> notify)
+      : runtime_(runtime),
+        tools_(tools),
+        calls_(calls),
+        umask_(umask),
+        notify_(std::move(notify)) {}
   void add_to(Routes& routes);
 
  private:
@@ -48,6 +53,7 @@ class SubmitRoutes {
   ToolRegistry& tools_;
   ToolCalls& calls_;
   std::uint32_t umask_;
+  std::vector<std::string> notify_;
   Lane files_;  ///< looks at input files, which may lie on file systems that hang
 };
 

@@ -2,6 +2,7 @@
 
 #include "model/item.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
@@ -59,6 +60,26 @@ std::vector<std::string> split_words(std::string_view text, const std::string& w
 std::string value_for(std::string_view option, const std::string& value) {
   const bool is_name = option == "--name" || option == "--cwd";
   return is_name ? as_it_stands(value) : value;
+}
+
+void add_mails(Terms& terms) {
+  if (!terms.mails && !terms.mails_failures) return;
+  const std::string target = terms.mails ? "mail:" : "failed:mail:";
+  if (terms.mail_users.empty()) terms.mail_users.emplace_back();
+  for (const std::string& user : terms.mail_users) {
+    terms.options.emplace_back("--notify");
+    terms.options.push_back(target + user);
+  }
+}
+
+std::vector<std::string> between_commas(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (end != 0) parts.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {

@@ -52,13 +52,16 @@ struct Terms {
   bool memory_otherwise{false};     ///< what it has of a node is not said, but for each cpu or GPU
   /// That some of its options set, by sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
   std::vector<std::pair<std::string, std::string>> variables;
-  std::string interpreter;         ///< qsub -S
-  std::string joined;              ///< qsub -j: oe, eo or n
-  std::string signal;              ///< NAME or number; empty: none
-  std::uint64_t signal_before{0};  ///< seconds before its time is over
-  bool signals_steps{false};       ///< it goes to what srun starts, and not to the script
-  bool is_parsable{false};         ///< its number alone is printed
-  bool is_quiet{false};            ///< nothing is printed
+  std::string interpreter;              ///< qsub -S
+  std::string joined;                   ///< qsub -j: oe, eo or n
+  std::string signal;                   ///< NAME or number; empty: none
+  std::uint64_t signal_before{0};       ///< seconds before its time is over
+  bool signals_steps{false};            ///< it goes to what srun starts, and not to the script
+  bool is_parsable{false};              ///< its number alone is printed
+  bool is_quiet{false};                 ///< nothing is printed
+  bool mails{false};                    ///< at the end, however it comes
+  bool mails_failures{false};           ///< at the end, where something failed
+  std::vector<std::string> mail_users;  ///< none: the user himself
   bool any() const { return !held.empty() || !left_out.empty(); }
 };
 
@@ -73,6 +76,11 @@ std::vector<std::string> split_words(std::string_view text, const std::string& w
 /// A value of a batch system's option as one of ours has it: of names all braces are meant as they
 /// stand.
 std::string value_for(std::string_view option, const std::string& value);
+
+/// `--notify` for what it says of mails.
+void add_mails(Terms& terms);
+/// What stands between commas, each that is not empty.
+std::vector<std::string> between_commas(std::string_view list);
 
 /// A whole number; nothing where it is none.
 std::optional<std::uint64_t> number_in(std::string_view text);

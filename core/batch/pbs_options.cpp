@@ -59,8 +59,11 @@ constexpr std::array kPbsDirectives{
     Directive{"l file", 0, kWithValue, Holds, "`--disk`"},
     Directive{"l min_walltime", 0, kWithValue, LeftOut, "a task may have all of its time"},
     Directive{"l max_walltime", 0, kWithValue, Holds, "`--time`"},
-    Directive{"m", 0, kWithValue, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
-    Directive{"M", 0, kWithValue, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{
+        "m", 0, kWithValue, Holds,
+        "`--notify mail:` for `e`, `--notify failed:mail:` for `a`; there are no mails at other "
+        "times"},
+    Directive{"M", 0, kWithValue, Holds, "`--notify`; if -m is missing, only if a task failed"},
     Directive{"N", 0, kWithValue, Holds, "`--name`"},
     Directive{"o", 0, kWithValue, Holds, "`--stdout`"},
     Directive{"p", 0, kWithValue, Holds, "`--priority`"},
@@ -185,6 +188,11 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
   switch (directive.name.front()) {
     case 'a':
       return take_moment(said, value);
+    case 'm':
+      return take_mails(said, value);
+    case 'M':
+      terms_.mail_users = between_commas(value);
+      return hold(said, {});
     case 'r':
       if (value != "y" && value != "n") refuse(said, {});
       return hold(said, {value == "n" ? "--requeue=no" : "--requeue=yes"});
@@ -247,6 +255,17 @@ void PbsOptions::take_moment(const std::string& said, const std::string& value) 
 void PbsOptions::take_join(const std::string& said, const std::string& value) {
   if (value != "oe" && value != "eo" && value != "n") refuse(said, {});
   joined_ = value;
+  hold(said, {});
+}
+
+void PbsOptions::take_mails(const std::string& said, const std::string& value) {
+  if (value.empty() || value.find_first_not_of("abejn") != std::string::npos) refuse(said, {});
+  mails_are_said_ = true;
+  terms_.mails = value.find('e') != std::string::npos;
+  terms_.mails_failures = value.find('a') != std::string::npos;
+  for (const char letter : {'b', 'j'})
+    if (value.find(letter) != std::string::npos)
+      terms_.left_out.push_back(std::string("-m ") + letter);
   hold(said, {});
 }
 
@@ -399,6 +418,9 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
 }
 
 Terms PbsOptions::finish() {
+  // As qsub does (qsub(1B), -m), but that it writes nobody who has not asked.
+  if (!mails_are_said_ && !terms_.mail_users.empty()) terms_.mails_failures = true;
+  add_mails(terms_);
   Words& options = terms_.options;
   const auto add = [&](const char* option, std::uint64_t value) {
     options.emplace_back(option);

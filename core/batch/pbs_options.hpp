@@ -38,12 +38,14 @@ class PbsOptions {
   void take_file(const std::string& said, const char* option, const std::string& value);
   void take_moment(const std::string& said, const std::string& value);
   void take_join(const std::string& said, const std::string& value);
+  void take_mails(const std::string& said, const std::string& value);
   void take_priority(const std::string& said, const std::string& value);
 
   std::string mark_, where_, joined_;
   Words dependency_, dependency_told_;
   Terms terms_;
   std::uint64_t cpus_{0}, gpus_{0}, memory_{0};
+  bool mails_are_said_{false};
 };
 
 }  // namespace hpcbatch::batch

@@ -76,8 +76,11 @@ constexpr std::array kDirectives{
               "a task whose dependency can never be met ends at once, and says so"},
     Directive{"licenses", 'L', kNeeded, Refused,
               "say licences as `resources` of a task file, where the site has them"},
-    Directive{"mail-type", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
-    Directive{"mail-user", 0, kNeeded, LeftOut, "no mails are sent; hpcbatch wait tells the end"},
+    Directive{"mail-type", 0, kNeeded, Holds,
+              "`--notify mail:` for END and ALL, `--notify failed:mail:` for FAIL, TIME_LIMIT and "
+              "INVALID_DEPEND; there are no mails at other times"},
+    Directive{"mail-user", 0, kNeeded, Holds,
+              "`--notify`, with --mail-type; you, if it is missing"},
     Directive{"mcs-label", 0, kNeeded, LeftOut, kOfJob},
     Directive{"mem", 0, kNeeded, Holds, "`--mem`; 0 is `--mem all`"},
     Directive{"mem-bind", 0, kNeeded, LeftOut, "say --cpu-bind numa for one node of memory"},

@@ -248,7 +248,7 @@ void SlurmOptions::put_variables(std::string_view name, const Said& said) {
 
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   using S = SlurmOptions;
-  static constexpr std::array<std::pair<std::string_view, Reader>, 24> kReaders{
+  static constexpr std::array<std::pair<std::string_view, Reader>, 26> kReaders{
       {{"array", &S::array},
        {"cpus-per-task", &S::cpus},
        {"ntasks", &S::tasks},
@@ -272,7 +272,9 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"signal", &S::signal},
        {"export", &S::export_list},
        {"exclusive", &S::exclusive},
-       {"tmp", &S::disk}}};
+       {"tmp", &S::disk},
+       {"mail-type", &S::mail_type},
+       {"mail-user", &S::mail_user}}};
   for (const auto& [known, reader] : kReaders)
     if (known == name) return reader;
   return nullptr;
@@ -448,8 +450,31 @@ std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
   return Words{"--disk", memory_of(said.value)};
 }
 
+std::optional<SlurmOptions::Words> SlurmOptions::mail_type(const Said& said) {
+  for (const std::string& type : between_commas(said.value)) {
+    if (type == "NONE") continue;
+    if (type == "END" || type == "ALL") {
+      terms_.mails = true;
+    } else if (type == "FAIL" || type == "TIME_LIMIT" || type == "INVALID_DEPEND") {
+      terms_.mails_failures = true;
+    } else if (type == "BEGIN" || type == "REQUEUE" || type == "STAGE_OUT" ||
+               type == "ARRAY_TASKS" || type.starts_with("TIME_LIMIT_")) {
+      terms_.left_out.push_back("--mail-type=" + type);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return Words{};
+}
+
+std::optional<SlurmOptions::Words> SlurmOptions::mail_user(const Said& said) {
+  terms_.mail_users = between_commas(said.value);
+  return Words{};
+}
+
 Terms SlurmOptions::finish() {
   take_all();
+  add_mails(terms_);
   Words& options = terms_.options;
   const auto add = [&](const char* option, const std::string& value) {
     options.emplace_back(option);

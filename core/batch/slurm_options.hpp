@@ -78,6 +78,8 @@ class SlurmOptions {
   std::optional<Words> export_list(const Said& said);
   std::optional<Words> exclusive(const Said& said);
   std::optional<Words> disk(const Said& said);
+  std::optional<Words> mail_type(const Said& said);
+  std::optional<Words> mail_user(const Said& said);
 
   std::string mark_, where_;
   Words said_beside_;

@@ -11,6 +11,7 @@
 #include "documents/texts.hpp"
 #include "loop/descriptors.hpp"
 #include "model/quantities.hpp"
+#include "notify/notices.hpp"
 #include "plugin_host/guarded.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "posix/files.hpp"
@@ -229,8 +230,10 @@ class EngineProcess {
     api_ = std::make_unique<Api>(
         *runtime_, tools_,
         EngineFacts{places_.home, [this] { return server_->file().path; }, configuration_.file,
-                    runtime_->now(), callers_umask_},
+                    runtime_->now(), callers_umask_, configuration_.notify},
         StayOrGo{[this] { ends_when_idle_ = false; }, [this] { return ends_when_idle_; }});
+    notices_ = std::make_unique<Notices>(*runtime_);
+    notices_->begin();
     dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, workspace, places_.home);
     dropbox_routes_ = std::make_unique<DropboxRoutes>(*dropboxes_);
     dropbox_routes_->add_to(api_->routes());
@@ -298,7 +301,7 @@ class EngineProcess {
       reach_->renew_lock(ends_when_idle_);
       const auto idle = std::chrono::steady_clock::now() - last_request_;
       if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 &&
-          runtime_->engine().is_idle() && dropboxes_->list().empty()) {
+          runtime_->engine().is_idle() && notices_->is_quiet() && dropboxes_->list().empty()) {
         spdlog::info("ends, because nobody has needed it for 30 minutes");
         runtime_->stop(StopAsked::Mode::Leave);
         return;
@@ -336,6 +339,7 @@ class EngineProcess {
   boost::asio::signal_set signals_;
   asio::steady_timer look_;
   std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Notices> notices_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<DropboxPorts> dropboxes_;
   std::unique_ptr<DropboxRoutes> dropbox_routes_;

@@ -2,6 +2,7 @@
 
 #include "documents/texts.hpp"
 #include "documents/yaml.hpp"
+#include "model/notify_target.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
@@ -27,6 +29,16 @@ std::vector<std::string> paths(const std::optional<View>& view) {
   if (!view) return result;
   for (const View& item : view->list()) result.push_back(item.absolute_path());
   return result;
+}
+
+std::vector<std::string> read_targets(const View& view) {
+  std::vector<std::string> targets;
+  for (const View& item : view.list()) {
+    const auto parsed = parse_notify_target(item.non_empty_text());
+    if (const auto* why = std::get_if<std::string>(&parsed)) item.fail(*why);
+    targets.push_back(item.non_empty_text());
+  }
+  return targets;
 }
 
 void read_sites(const View& view, Configuration& configuration) {
@@ -89,6 +101,7 @@ Configuration configuration_of(const Node& root, const std::string& file) {
   }
   if (const auto log = map.find("log"))
     configuration.log = log->one_of({"text", "json"}) == "json" ? LogFormat::Json : LogFormat::Text;
+  if (const auto notify = map.find("notify")) configuration.notify = read_targets(*notify);
   configuration.plugin_path = paths(map.find("plugin_path"));
   configuration.tool_path = paths(map.find("tool_path"));
   if (const auto tools = map.find("tools")) read_tools(*tools, configuration);

@@ -50,6 +50,8 @@ struct Configuration {
   /// A group whose members may write what the engine trusts; of sites that name none, too.
   std::string trust_group;
   LogFormat log{LogFormat::Text};
+  /// Who is told of the end of what people submit and say nobody (model/notify_target.hpp).
+  std::vector<std::string> notify;
 };
 
 /// Throws DocumentError, with the line and what was expected there.

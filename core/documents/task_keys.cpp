@@ -94,6 +94,11 @@ constexpr std::array kKeys{
     TaskKey{"signal", Type::Signal, "TERM@2m",
             "send this signal so long before the time limit or the pilot's end", "none",
             "--signal NAME[@TIME]", kOrder, on_pilot(38)},
+    TaskKey{"notify", Type::WordList, "[mail:me@example.org]",
+            "tell this target when the whole submission has ended: mail:ADDRESS, command:/PROGRAM, "
+            "https://HOST/PATH; with failed: before it, only if a task failed; `none`; may be "
+            "repeated",
+            "the configuration's", "--notify WHAT", kOrder},
     TaskKey{"array", Type::Range, "1-100%20", "one task for each index; at most 20 at once", "", "",
             "", kNotPython},
     TaskKey{"numbered", Type::Flag, "false",

@@ -365,6 +365,10 @@ std::vector<store::Recipe> ClientRequests::take_recipes(RequestId request) {
   return std::move(submissions_.at(request.value).recipes);
 }
 
+std::vector<std::string> ClientRequests::take_notify(RequestId request) {
+  return std::move(submissions_.at(request.value).notify);
+}
+
 void ClientRequests::answer(const AnswerSubmit& action) {
   crash_point("submit-decided");
   dependencies_.after(order_of(action), [this, action] {

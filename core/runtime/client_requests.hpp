@@ -30,6 +30,7 @@ struct Submission {
   std::vector<store::Recipe> recipes;  ///< one for each array
   std::vector<std::string> advice{};   ///< for who submits
   std::optional<ReadBy> read_by{};
+  std::vector<std::string> notify{};  ///< who is told when all of it has ended
 };
 
 /// Dependencies by ids that numbered arrays have taken for their tasks, as the second says, become
@@ -97,6 +98,7 @@ class ClientRequests {
 
   // For the actions.
   std::vector<store::Recipe> take_recipes(RequestId request);
+  std::vector<std::string> take_notify(RequestId request);
   void answer(const AnswerSubmit& action);
   void answer(const AnswerRefused& action);
   void answer(const AnswerCount& action);

@@ -46,7 +46,13 @@ void Runtime::after(WaitsFor what, Writer::Then then) {
 
 void Runtime::perform(SaveArrays action) {
   std::vector<store::Recipe> recipes = requests_->take_recipes(action.request);
-  writer_->add({std::move(action), std::move(recipes)});
+  std::vector<std::string> notify = requests_->take_notify(action.request);
+  const ArrayId first = action.first, last = action.id_of(action.arrays.size() - 1);
+  writer_->add({std::move(action), std::move(recipes), notify});
+  if (notify.empty() || !notice_listener_) return;
+  after(WaitsFor::Written, [this, first, last, notify = std::move(notify)] {
+    for (const std::string& target : notify) notice_listener_({first, last, target});
+  });
 }
 void Runtime::perform(const DropLeases& action) {
   for (const TaskId task : action.tasks) staging_->not_leased_before(task);

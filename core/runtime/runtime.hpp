@@ -60,6 +60,11 @@ class Runtime {
   void on_ended(std::function<void(ArrayId)> listener) {
     ended_listeners_.push_back(std::move(listener));
   }
+  /// Called whenever something was submitted of whose end somebody is to be told, once for each of
+  /// these, when that is written.
+  void on_notice(std::function<void(const store::Notice&)> listener) {
+    notice_listener_ = std::move(listener);
+  }
   /// Reads of the store, behind everything that was saved before.
   template <class Read, class Answer>
   void read(Read read, Answer answer) {
@@ -182,6 +187,7 @@ class Runtime {
   std::unique_ptr<PilotLinks> links_;
   std::unique_ptr<LeaseSender> lease_sender_;
   std::vector<std::function<void(ArrayId)>> ended_listeners_;
+  std::function<void(const store::Notice&)> notice_listener_;
   std::unique_ptr<ClientRequests> requests_;
   std::optional<std::string> store_trouble_;
   asio::steady_timer timer_;

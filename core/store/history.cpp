@@ -250,6 +250,43 @@ std::uint64_t& Totals::of(Failure failure) {
   return state == TaskState::Done ? done : state == TaskState::Cancelled ? cancelled : failed;
 }
 
+std::optional<SubmissionEnd> History::end_of(ArrayId first, ArrayId last) {
+  SubmissionEnd end{.first = first, .last = last};
+  {
+    sqlite::Statement row = db_.query("SELECT client,name,submitted FROM arrays WHERE id=?");
+    if (!row.bind(first.value).step()) return std::nullopt;
+    end.client = row.text(0);
+    end.name = row.text(1);
+    end.submitted = from_microseconds(row.number(2));
+  }
+  {
+    sqlite::Statement rows = db_.query(
+        "SELECT failure, sum(last-first+1), max(ended) FROM results WHERE array BETWEEN ? AND ? "
+        "GROUP BY failure");
+    rows.bind(first.value, last.value);
+    while (rows.step()) {
+      end.totals.of(static_cast<Failure>(rows.number(0))) +=
+          static_cast<std::uint64_t>(rows.number(1));
+      end.ended = std::max(end.ended, from_microseconds(rows.number(2)));
+    }
+  }
+  if (end.totals.failed == 0) return end;
+  TaskId task;
+  {
+    sqlite::Statement row = db_.query(
+        "SELECT array, first FROM results WHERE array BETWEEN ? AND ? AND failure NOT IN (?,?) "
+        "ORDER BY sequence LIMIT 1");
+    if (!row.bind(first.value, last.value, static_cast<int>(Failure::Ok),
+                  static_cast<int>(Failure::Cancelled))
+             .step())
+      return end;
+    task = {ArrayId{static_cast<std::uint64_t>(row.number(0))},
+            static_cast<std::uint32_t>(row.number(1))};
+  }
+  if (auto found = result(task)) end.first_failure = FirstFailure{task, std::move(*found)};
+  return end;
+}
+
 Totals History::totals(ArrayId array) {
   Totals totals;
   sqlite::Statement rows =

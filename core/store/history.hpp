@@ -153,6 +153,12 @@ struct AgainOnly {
   std::vector<FailureChoice> failures;  ///< those that failed in one of these ways; empty: however
 };
 
+/// Who is to be told when all arrays from `first` to `last` have ended; `target` as it was written.
+struct Notice {
+  ArrayId first, last;
+  std::string target;
+};
+
 struct Totals {
   std::uint64_t done{0}, failed{0}, cancelled{0};
   std::uint64_t& of(Failure failure);
@@ -163,6 +169,21 @@ struct Happened {
   std::array<std::uint64_t, kFailures> ended{};        ///< tasks, by how
   std::array<std::uint64_t, kFailures> tried_again{};  ///< attempts that failed, by how
   records::Spread spread{};  ///< of what has ended, a little later than that
+};
+
+/// The task of a submission whose failure came first.
+struct FirstFailure {
+  TaskId task;
+  ResultRow row;
+};
+
+/// What all arrays of one submission have come to.
+struct SubmissionEnd {
+  ArrayId first, last;
+  std::string client, name;  ///< of the first
+  Time submitted{}, ended{};
+  Totals totals;
+  std::optional<FirstFailure> first_failure;
 };
 
 /// Reads of what the store holds.  Used with the store, by one thread at a time; every call may throw
@@ -182,6 +203,8 @@ class History {
   static constexpr int kArraysLookedAt = 5'000;
   ArrayPage arrays(const ArrayFilter& filter);
   std::optional<ArrayOverview> overview(ArrayId id);
+  /// Nothing where it was forgotten.
+  std::optional<SubmissionEnd> end_of(ArrayId first, ArrayId last);
   /// Where their time went.  Of very many tasks some are looked at.
   TaskTimes times(const ArrayRow& array);
   /// The commonest first, and last what others have caused; 20 at most.

@@ -71,6 +71,7 @@ ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 // allocation_terms: what allocations that have not ended were asked for.
 // submitted_within: the task whose command submitted an array.
 // numbered: how many ids an array has taken, where that is more than one.
+// notices: who is to be told when the arrays from first to last have ended.
 // metrics: what tasks say of themselves, of the attempt that said it.
 constexpr const char* kPassedOver = R"(
 CREATE TABLE IF NOT EXISTS readers(array INTEGER PRIMARY KEY, reader BLOB, lease INTEGER);
@@ -79,6 +80,7 @@ CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INT
 CREATE TABLE IF NOT EXISTS allocation_terms(name TEXT PRIMARY KEY, terms BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS submitted_within(array INTEGER PRIMARY KEY, task INTEGER, item INTEGER);
 CREATE TABLE IF NOT EXISTS numbered(array INTEGER PRIMARY KEY, ids INTEGER);
+CREATE TABLE IF NOT EXISTS notices(first INTEGER, last INTEGER, target BLOB, PRIMARY KEY(first, target)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS metrics(array,item,epoch,ended,json,PRIMARY KEY(array,item))WITHOUT ROWID;
 )";
 

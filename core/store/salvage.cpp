@@ -75,7 +75,7 @@ void add_rows(sqlite::Connection& connection, StoreReport& report) {
 /// What is shown of tasks and expected of them; without it none is held back.
 constexpr const char* kStatistics[] = {"needs_before", "metrics",          "submitted_within",
                                        "numbered",     "allocation_terms", "usage",
-                                       "profiles"};
+                                       "profiles",     "notices"};
 
 bool is_of_statistics(const std::string& table) {
   return std::find(std::begin(kStatistics), std::end(kStatistics), table) != std::end(kStatistics);

@@ -38,8 +38,29 @@ void Store::count_arrays_of_environment() {
       .run(std::exchange(environment_.arrays, 0), environment_.id);
 }
 
-void Store::save(const SaveArrays& save, const std::vector<Recipe>& recipes) {
-  for (std::size_t i = 0; i < save.arrays.size(); ++i) save_array(save, i, recipes.at(i));
+void Store::save(const SaveArrays& save, const Write& with) {
+  for (std::size_t i = 0; i < save.arrays.size(); ++i) save_array(save, i, with.recipes.at(i));
+  for (const std::string& target : with.notify)
+    db_.query("INSERT OR IGNORE INTO notices VALUES(?,?,?)")
+        .run(save.id_of(0).value, save.id_of(save.arrays.size() - 1).value, target);
+}
+
+std::vector<Notice> Store::notices() {
+  std::vector<Notice> notices;
+  sqlite::Statement rows = db_.query("SELECT first,last,target FROM notices ORDER BY first");
+  while (rows.step())
+    notices.push_back({ArrayId{static_cast<std::uint64_t>(rows.number(0))},
+                       ArrayId{static_cast<std::uint64_t>(rows.number(1))}, rows.text(2)});
+  return notices;
+}
+
+void Store::forget(const std::vector<Notice>& notices) {
+  sqlite::Transaction transaction(db_);
+  for (const Notice& notice : notices)
+    db_.query("DELETE FROM notices WHERE first=? AND target=?")
+        .run(notice.first.value, notice.target);
+  transaction.commit();
+  note_commit(false);
 }
 
 void Store::save_array(const SaveArrays& save, std::size_t position, const Recipe& recipe) {

@@ -204,8 +204,7 @@ void Store::apply(const Write& write) {
                      std::holds_alternative<SaveResults>(write.what);
   if (looks) save_results();
   match(
-      write.what, [&](const SaveArrays& s) { save(s, write.recipes); },
-      [&](const auto& s) { save(s); });
+      write.what, [&](const SaveArrays& s) { save(s, write); }, [&](const auto& s) { save(s); });
 }
 
 bool Store::learn(std::uint64_t tasks) {

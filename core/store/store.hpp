@@ -47,6 +47,7 @@ struct Write {
                SaveRevived, SaveAllocation, SaveKeep, SaveReader>
       what;
   std::vector<Recipe> recipes{};
+  std::vector<std::string> notify{};  ///< of SaveArrays: who is told when all of them have ended
 };
 
 /// Every call may throw sqlite::SqlError; `commit` alone says whether it may be tried again.
@@ -96,6 +97,11 @@ class Store {
   /// Adds what has ended to the records, of about so many tasks; true: there is more.
   bool learn(std::uint64_t tasks);
 
+  /// Who has not been told yet.
+  std::vector<Notice> notices();
+  /// They were told.
+  void forget(const std::vector<Notice>& notices);
+
   /// A copy in a file that is not there yet, beside whatever else is asked of this store.
   Result<void> begin_copy(const std::string& file);
   /// A part of it; true: it is whole, and on the disk.  What failed is removed.
@@ -125,7 +131,7 @@ class Store {
   Error failure_of(const sqlite::SqlError& error);
   void count_results();
   void apply(const Write& write);
-  void save(const SaveArrays& save, const std::vector<Recipe>& recipes);
+  void save(const SaveArrays& save, const Write& with);
   void save_array(const SaveArrays& save, std::size_t position, const Recipe& recipe);
   std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
   void count_arrays_of_environment();

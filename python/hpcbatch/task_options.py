@@ -39,6 +39,7 @@ class TaskOptions(TypedDict, total=False):
     retry_time: float | str | None
     grace: str | float | datetime.timedelta | None
     signal: str | None
+    notify: ListOf[str] | AbstractSet[str] | None
     columns: ListOf[str] | AbstractSet[str] | None
     cpus: float | str | None
     memory: str | int | None
@@ -75,7 +76,7 @@ class TaskOptions(TypedDict, total=False):
 API_NAMES: dict[str, str] = {"cwd": "directory", "max_fails": "max_failures"}
 #: What Python has in other forms, by type.
 KINDS: dict[str, tuple[str, ...]] = {
-    "WordList": ("columns", "not_sites", "tags"),
+    "WordList": ("notify", "columns", "not_sites", "tags"),
     "Ids": ("after", "after_any", "after_each", "after_start", "after_failed"),
     "TimeSpan": ("grace", "time"),
     "Moment": ("begin", "deadline"),

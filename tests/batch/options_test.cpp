@@ -136,10 +136,24 @@ TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
 }
 
 TEST(SlurmOptionsTest, WhatHoldsAndWhatIsLeftOutIsTold) {
-  const Terms terms = slurm("--mem=500 -o out.%j --mail-type=END --requeue");
+  const Terms terms = slurm("--mem=500 -o out.%j --mail-type=BEGIN --requeue");
   EXPECT_THAT(terms.held, ElementsAre("--mem=500 as --mem 500M", "-o out.%j as --stdout out.%j",
-                                      "--requeue as --requeue=yes"));
-  EXPECT_THAT(terms.left_out, ElementsAre("--mail-type=END"));
+                                      "--mail-type=BEGIN", "--requeue as --requeue=yes"));
+  EXPECT_THAT(terms.left_out, ElementsAre("--mail-type=BEGIN"));
+}
+
+TEST(SlurmOptionsTest, MailsAreTold) {
+  using testing::IsEmpty;
+  EXPECT_THAT(slurm("--mail-type=END").options, ElementsAre("--notify", "mail:"));
+  EXPECT_THAT(slurm("--mail-type=FAIL --mail-user=me@x.org").options,
+              ElementsAre("--notify", "failed:mail:me@x.org"));
+  EXPECT_THAT(slurm("--mail-user=me,you@x.org --mail-type BEGIN,END,FAIL").options,
+              ElementsAre("--notify", "mail:me", "--notify", "mail:you@x.org"));
+  EXPECT_THAT(slurm("--mail-type=ALL").options, ElementsAre("--notify", "mail:"));
+  for (const char* nobody : {"--mail-type=NONE", "--mail-user=me", "--mail-type=BEGIN",
+                             "--mail-type=END --mail-type=NONE"})
+    EXPECT_THAT(slurm(nobody).options, IsEmpty()) << nobody;
+  EXPECT_THROW(slurm("--mail-type=SOMETIMES"), std::invalid_argument);
 }
 
 TEST(SlurmOptionsTest, TasksWaitForNumbersOfOurs) {
@@ -225,7 +239,13 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
   EXPECT_EQ(terms.tasks, 4U);
   EXPECT_THAT(terms.options, testing::Contains("--gpus"));
   EXPECT_EQ(terms.interpreter, "/bin/tcsh");
-  EXPECT_THAT(terms.left_out, ElementsAre("-m abe", "-M me@x"));
+  EXPECT_THAT(terms.left_out, ElementsAre("-m b"));
+  EXPECT_THAT(terms.options, testing::IsSupersetOf({"--notify", "mail:me@x"}));
+  EXPECT_THAT(pbs("-m a").options, ElementsAre("--notify", "failed:mail:"));
+  EXPECT_THAT(pbs("-M me,you@x").options,
+              ElementsAre("--notify", "failed:mail:me", "--notify", "failed:mail:you@x"));
+  EXPECT_THAT(pbs("-m n -M me").options, testing::IsEmpty());
+  EXPECT_THROW(pbs("-m x"), std::invalid_argument);
   EXPECT_THAT(pbs("-W depend=afterok:2000000012.server -W block=true").options,
               ElementsAre("--wait", "--after", "12"));
   EXPECT_THAT(pbs("-W depend=after:2000000012,afternotok:2000000013 -r n").options,

@@ -50,7 +50,7 @@ TEST(ScriptTest, AScriptOfNoShellRunsFromItsFile) {
 TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
   const Script read = script_of(
       "#!/bin/sh\n#SBATCH -c 4 --mem=500\n#SBATCH -t 1-2:30\n#SBATCH --job-name=fit -a1-9%3\n"
-      "#SBATCH --gres=gpu:a100:2\n#SBATCH --mail-type=END\n#SBATCH -N1\n#HPCBATCH --cpus 3\n"
+      "#SBATCH --gres=gpu:a100:2\n#SBATCH --mail-type=BEGIN\n#SBATCH -N1\n#HPCBATCH --cpus 3\n"
       "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n",
       {"a"});
   EXPECT_THAT(read.options, ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s",
@@ -61,7 +61,7 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
   EXPECT_EQ(read.system, BatchSystem::Slurm);
   ASSERT_EQ(read.notes.size(), 2U);
   EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
-  EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");
+  EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=BEGIN");
   EXPECT_TRUE(is_batch_command(read.command));
   EXPECT_THAT(without_batch(read.command), ElementsAre("/bin/sh", "/w/job.sh", "a"));
 }

@@ -172,6 +172,12 @@ TEST(Configuration, TheLogIsTextUnlessJsonIsAskedFor) {
   EXPECT_THROW(parse_configuration("log: xml\n", "c.yaml"), DocumentError);
 }
 
+TEST(Configuration, WhoIsToldOfEndsIsCheckedWithItsLine) {
+  EXPECT_EQ(parse_configuration("notify: [mail:me@x.org, 'failed:command:/a']\n", "c.yaml").notify,
+            (std::vector<std::string>{"mail:me@x.org", "failed:command:/a"}));
+  EXPECT_THROW(parse_configuration("notify: [me@x.org]\n", "c.yaml"), DocumentError);
+}
+
 TEST(Configuration, ATrustedGroupIsTheSitesOwnOrElseThatOfAll) {
   const Configuration c = parse_configuration(
       "trust_group: lab\nsites:\n"

@@ -291,6 +291,10 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
                        : environment_;
   if (!task.name.empty() || !task.tool.empty() || !task.items.empty())
     stored.words.edit() = {std::move(task.name), std::move(task.tool), std::move(task.items)};
+  // Tasks of one submission mostly name the same.
+  for (std::string& target : task.notify)
+    if (std::find(made_.notify.begin(), made_.notify.end(), target) == made_.notify.end())
+      made_.notify.push_back(std::move(target));
   made_.arrays.push_back(std::move(task.array));
   return std::move(made.outputs);
 }

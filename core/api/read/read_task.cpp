@@ -9,6 +9,7 @@
 #include "api/read/read_request.hpp"
 #include "documents/task_values.hpp"
 #include "model/item.hpp"
+#include "model/notify_target.hpp"
 #include "model/site.hpp"
 #include "programs/program_words.hpp"
 
@@ -25,6 +26,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace hpcbatch {
@@ -340,6 +342,14 @@ void read_singleton(const json::value& value, const std::string& where, Reading&
   reading.is_singleton = bool_of(value, where);
 }
 
+void read_notify(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.notify = plain_words(value, where);
+  for (const std::string& word : reading.task.notify) {
+    const auto target = parse_notify_target(word);
+    if (const auto* why = std::get_if<std::string>(&target)) throw BadRequest(where + ": " + *why);
+  }
+}
+
 // --- plain values: how they are read is the table's to say
 
 void put(const TaskKey& key, const json::value& value, const std::string& where,
@@ -447,6 +457,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"retry_time", own<read_factor<&Course::retry_time>>},
       {"requeue_exit", own<read_requeue_exit>},
       {"requeue", own<read_course<&Course::no_requeue, false>>},
+      {"notify", own<read_notify>},
       {"max_running", plain<array, &A::max_running>},
       {"max_failures", own<read_max_failures>},
       {"halt_running", plain<array, &A::gives_up_running>},

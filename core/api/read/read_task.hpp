@@ -47,6 +47,7 @@ struct TaskRequest {
   bool items_have_columns{false};
   bool from_zero{false};               ///< `array` is one more than what was asked for
   std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well are left out
+  std::vector<std::string> notify;     ///< as `parse_notify_target` takes it
   std::vector<std::string> shared;     ///< folders that must be seen where it runs
   RareOptional<TaskService> service;
   /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key

@@ -42,6 +42,7 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"needs_before", {"array", "until", "leased"}},
       {"submitted_within", {"array"}},
       {"numbered", {"array"}},
+      {"notices", {"first"}},
       {"metrics", {"array", "item"}},
       {"readers", {"array"}},
       {"allocation_terms", {}},
