@@ -115,6 +115,7 @@ Parcel mail(const NotifyTarget& target, const std::vector<store::SubmissionEnd>&
 
 Parcel command(const NotifyTarget& target, const std::vector<store::SubmissionEnd>& ended) {
   std::vector<std::string> ids;
+  ids.reserve(ended.size());
   for (const store::SubmissionEnd& one : ended) ids.push_back(id_of(one));
   const store::Totals sum = sum_of(ended);
   return {{target.to},

@@ -127,14 +127,9 @@ void Notices::send(const std::string& target, const Batch& batch,
   if (told.empty() || carrier.target.kind == NotifyTarget::Kind::Nobody)
     return sent(target, batch, std::nullopt);
   carrier.delivery = std::make_shared<Delivery>(runtime_.loop());
-  carrier.delivery->start(parcel_for(carrier.target, told), kLongest,
-                          [this, target, batch](const std::optional<std::string>& why) {
-                            if (!why)
-                              spdlog::info("told {} of the end of {}",
-                                           show_target(carriers_.at(target).target),
-                                           batch.front().first.value);
-                            sent(target, batch, why);
-                          });
+  carrier.delivery->start(
+      parcel_for(carrier.target, told), kLongest,
+      [this, target, batch](const std::optional<std::string>& why) { sent(target, batch, why); });
 }
 
 void Notices::sent(const std::string& target, const Batch& batch,
@@ -145,7 +140,7 @@ void Notices::sent(const std::string& target, const Batch& batch,
   carrier.is_busy = false;
   if (!why) {
     carrier.failures = 0;
-    forget(batch);
+    forget(batch, was_carried ? show_target(carrier.target) : "");
     const bool is_mail = carrier.target.kind == NotifyTarget::Kind::Mail;
     return pause(target, was_carried && is_mail ? kBetweenMails : 0s);
   }
@@ -153,7 +148,7 @@ void Notices::sent(const std::string& target, const Batch& batch,
     spdlog::error("cannot tell {} of the end of {}: {}; given up after {} tries",
                   show_target(carrier.target), batch.front().first.value, *why, kMostTries);
     carrier.failures = 0;
-    forget(batch);
+    forget(batch, "");
     return pause(target, 0s);
   }
   spdlog::warn("cannot tell {} of the end of {}: {}; trying again in {} s",
@@ -175,13 +170,15 @@ void Notices::pause(const std::string& target, std::chrono::seconds time) {
   });
 }
 
-void Notices::forget(const Batch& batch) {
+void Notices::forget(const Batch& batch, const std::string& told) {
   runtime_.read(
       [batch](store::Store& store) {
         store.forget(batch);
         return true;
       },
-      [](bool) {});
+      [told, first = batch.front().first](bool) {
+        if (!told.empty()) spdlog::info("told {} of the end of {}", told, first.value);
+      });
 }
 
 }  // namespace hpcbatch

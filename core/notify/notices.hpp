@@ -55,7 +55,8 @@ class Notices {
             const std::vector<std::optional<store::SubmissionEnd>>& ends);
   void sent(const std::string& target, const Batch& batch, const std::optional<std::string>& why);
   void pause(const std::string& target, std::chrono::seconds time);
-  void forget(const Batch& batch);
+  /// `told`: who was, for the log; empty: nobody.
+  void forget(const Batch& batch, const std::string& told);
 
   Runtime& runtime_;
   std::string own_mailbox_;                     ///< the user's name

@@ -71,6 +71,7 @@ def test_a_command_hears_the_counts_and_the_first_failure_once(home, told):
     assert one["counts"] == {"done": 3, "failed": 1, "cancelled": 0}
     assert one["first_failure"]["id"] == f"{array}.2" and one["first_failure"]["exit_code"] == 3
     assert "1 of 4 tasks failed" in (out / "env").read_text()
+    wait_until(lambda: f"told command:{program}" in home.log_end(), 60, "the engine's note of it")
     # Neither another end nor another engine tells it again.
     home.kill_engine()
     home.ok("engine", "start")
