@@ -100,8 +100,8 @@ rule b:
 @pytest.mark.parametrize(
     "resources, words",
     [
-        ("mem_mb=10**9", "TiB of memory where there are 4.0 GiB"),
-        ("gpu=2", "2 GPUs where there are 0"),
+        ("mem_mb=10**9", "memory where it has 3.9G memory; ask for less"),
+        ("gpu=2", "asks for 2 gpus of any kind where it has nothing"),
         ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
         ("nodes=2", "only 1 is possible"),
         ("gres='fpga:1'", "only GPUs are known"),
