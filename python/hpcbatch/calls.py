@@ -377,28 +377,30 @@ class Calls:
         if "started_at" in event and "ended_at" in event:
             with self._changed:
                 self._pace.ran(event["started_at"], event["ended_at"])
-        try:
-            if event["state"] == "done":
-                self._read(group, number, task)
-            elif event["state"] == "cancelled" and any(call.future.is_given_up for call in group):
-                self._cancelled(group)
-            elif len(group) > 1:
-                self._again(group)
-            else:
-                self._settle(group[0].future, error=self._failure(task, event))
-        finally:
-            self._forget_files(number)
+        results = self._read(number, len(group)) if event["state"] == "done" else []
+        # Before anybody is told: else results would be held here, beside those who have them, until the disk has answered.
+        self._forget_files(number)
+        if event["state"] == "done":
+            self._tell(group, results, number, task)
+        elif event["state"] == "cancelled" and any(call.future.is_given_up for call in group):
+            self._cancelled(group)
+        elif len(group) > 1:
+            self._again(group)
+        else:
+            self._settle(group[0].future, error=self._failure(task, event))
 
     def _forget_files(self, number: str) -> None:
         for kind in ("calls", "results"):
             self._folder.forget(f"{number}.{kind}")
 
-    def _read(self, group: list[Call], number: str, task: str) -> None:
-        path = self._folder.path_of(f"{number}.results")
+    def _read(self, number: str, count: int) -> list[Any]:
         try:
-            results = self._results(number, len(group))
+            return self._results(number, count)
         except BaseException as error:
-            results = [error] * len(group)
+            return [error] * count
+
+    def _tell(self, group: list[Call], results: list[Any], number: str, task: str) -> None:
+        path = self._folder.path_of(f"{number}.results")
         for call, result in zip(group, results):
             try:
                 if isinstance(result, BaseException):
