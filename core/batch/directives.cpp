@@ -72,12 +72,12 @@ void add_mails(Terms& terms) {
   }
 }
 
-std::vector<std::string> between_commas(std::string_view list) {
+std::vector<std::string> split_at(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (end != 0) parts.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
   return parts;
 }

@@ -79,8 +79,8 @@ std::string value_for(std::string_view option, const std::string& value);
 
 /// `--notify` for what it says of mails.
 void add_mails(Terms& terms);
-/// What stands between commas, each that is not empty.
-std::vector<std::string> between_commas(std::string_view list);
+/// Its parts, less those that are empty.
+std::vector<std::string> split_at(std::string_view text, char separator);
 
 /// A whole number; nothing where it is none.
 std::optional<std::uint64_t> number_in(std::string_view text);

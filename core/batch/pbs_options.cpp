@@ -191,7 +191,7 @@ void PbsOptions::take(const Directive& directive, const std::string& said,
     case 'm':
       return take_mails(said, value);
     case 'M':
-      terms_.mail_users = between_commas(value);
+      terms_.mail_users = split_at(value, ',');
       return hold(said, {});
     case 'r':
       if (value != "y" && value != "n") refuse(said, {});

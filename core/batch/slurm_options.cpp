@@ -451,7 +451,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::mail_type(const Said& said) {
-  for (const std::string& type : between_commas(said.value)) {
+  for (const std::string& type : split_at(said.value, ',')) {
     if (type == "NONE") continue;
     if (type == "END" || type == "ALL") {
       terms_.mails = true;
@@ -468,7 +468,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::mail_type(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::mail_user(const Said& said) {
-  terms_.mail_users = between_commas(said.value);
+  terms_.mail_users = split_at(said.value, ',');
   return Words{};
 }
 

@@ -138,16 +138,6 @@ Parsed parse_options(const OptionTable& table, const std::vector<std::string>& w
   return Parser(table, words).parse();
 }
 
-std::vector<std::string> split_at(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 namespace {
 
 constexpr auto kNothing = Takes::Nothing;

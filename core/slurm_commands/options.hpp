@@ -2,6 +2,8 @@
 // names and unambiguous beginnings of them, by one table a command.
 #pragma once
 
+#include "batch/directives.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -65,8 +67,7 @@ class Parsed {
 /// Throws CommandFailed with the sentences of getopt(3), or why an option is refused.
 Parsed parse_options(const OptionTable& table, const std::vector<std::string>& words);
 
-/// At each such letter; empty parts are left out.
-std::vector<std::string> split_at(std::string_view text, char separator);
+using batch::split_at;
 
 /// The tables of all commands.
 const OptionTable& sbatch_options();

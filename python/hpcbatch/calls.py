@@ -377,10 +377,10 @@ class Calls:
         if "started_at" in event and "ended_at" in event:
             with self._changed:
                 self._pace.ran(event["started_at"], event["ended_at"])
-        results = self._read(number, len(group)) if event["state"] == "done" else []
+        results = self._read(number, len(group)) if event["state"] == "done" else None
         # Before anybody is told: else results would be held here, beside those who have them, until the disk has answered.
         self._forget_files(number)
-        if event["state"] == "done":
+        if results is not None:
             self._tell(group, results, number, task)
         elif event["state"] == "cancelled" and any(call.future.is_given_up for call in group):
             self._cancelled(group)

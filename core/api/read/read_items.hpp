@@ -21,5 +21,9 @@ void read_items_into(TaskRequest& task, const boost::json::value& value,
 Item item_at(const TaskRequest& task, std::size_t index);
 /// One that has the columns that all have; without items it has none.
 Item example_item(const TaskRequest& task);
+/// Throws BadRequest where an item would be put into the text that a shell runs: a file that is
+/// called `$(rm x)` would be.  The item says which columns there are; `what` names the task.
+void check_no_shell_reads_items(const std::vector<std::string>& command, const Item& item,
+                                const std::string& what);
 
 }  // namespace hpcbatch

@@ -213,6 +213,29 @@ void add_report(CLI::App& app, Command& into) {
       });
 }
 
+void add_web(CLI::App& app, Command& into) {
+  add_verb<WebCommand>(
+      app, into, "web", "open a page that shows tasks, pilots and waits live",
+      "Examples:\n  hpcbatch web\n  hpcbatch web --view --port 8080",
+      [](Verb& verb, WebCommand& made) {
+        verb.option("--port", "N", made.port, "listen on this port of 127.0.0.1 (any that is free)")
+            .flag("--view", made.view, "the page only looks: no cancel, retry or resume")
+            .flag("--stay", made.stay, "keep running when this terminal is closed")
+            .path(
+                "--socket", "FILE", made.socket,
+                "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)")
+            .path("--metrics-token", "FILE", made.metrics_token,
+                  "serve /metrics to who sends the token in this file")
+            .json(made.json);
+      });
+  add_verb<MetricsCommand>(
+      app, into, "metrics", "print metrics of the engine in Prometheus' text format",
+      "Examples:\n  hpcbatch metrics\n"
+      "  hpcbatch metrics > /var/lib/node_exporter/hpcbatch.prom\n"
+      "To have them scraped: hpcbatch web --stay --port 9464 --metrics-token FILE",
+      [](Verb&, MetricsCommand&) {});
+}
+
 }  // namespace
 
 void add_inventory_verbs(CLI::App& app, Command& into) {
@@ -245,33 +268,6 @@ void add_inventory_verbs(CLI::App& app, Command& into) {
                                  .json(made.json);
                            });
 }
-
-namespace {
-
-void add_web(CLI::App& app, Command& into) {
-  add_verb<WebCommand>(
-      app, into, "web", "open a page that shows tasks, pilots and waits live",
-      "Examples:\n  hpcbatch web\n  hpcbatch web --view --port 8080",
-      [](Verb& verb, WebCommand& made) {
-        verb.option("--port", "N", made.port, "listen on this port of 127.0.0.1 (any that is free)")
-            .flag("--view", made.view, "the page only looks: no cancel, retry or resume")
-            .flag("--stay", made.stay, "keep running when this terminal is closed")
-            .path(
-                "--socket", "FILE", made.socket,
-                "listen on this Unix socket instead, for a proxy that knows who you are (Jupyter)")
-            .path("--metrics-token", "FILE", made.metrics_token,
-                  "serve /metrics to who sends the token in this file")
-            .json(made.json);
-      });
-  add_verb<MetricsCommand>(
-      app, into, "metrics", "print metrics of the engine in Prometheus' text format",
-      "Examples:\n  hpcbatch metrics\n"
-      "  hpcbatch metrics > /var/lib/node_exporter/hpcbatch.prom\n"
-      "To have them scraped: hpcbatch web --stay --port 9464 --metrics-token FILE",
-      [](Verb&, MetricsCommand&) {});
-}
-
-}  // namespace
 
 void add_engine_verbs(CLI::App& app, Command& into) {
   add_engine(app, into);
