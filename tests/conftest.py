@@ -41,6 +41,9 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: its result is a time, so nothing may run beside it")
+    config.addinivalue_line(
+        "markers", "pure: needs nothing that is built, and seconds for its file: `./dev ready` runs it"
+    )
     config.addinivalue_line("markers", "xdist_group(name): tests that one worker has")
     # Who is started in the background inherits an interrupt that means nothing, and so would every process of a test.
     # Workers inherit it from who starts them.

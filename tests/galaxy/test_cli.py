@@ -22,7 +22,8 @@ def server(galaxy_python):
         engine.configure(TWO_CPUS % (engine.directory / "space"))
         Commands(engine)
         PbsCommands(engine)
-        runners = {"cli": {"load": "galaxy.jobs.runners.cli:ShellJobRunner", "workers": 2}}
+        # One worker: of two one may end a job, and remove its folder, while the other one still sets metadata there.
+        runners = {"cli": {"load": "galaxy.jobs.runners.cli:ShellJobRunner", "workers": 1}}
         with Galaxy(engine, galaxy_python, ENVIRONMENTS, runners=runners) as galaxy:
             yield galaxy
 

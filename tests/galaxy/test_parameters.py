@@ -11,6 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
 from hpcbatch_galaxy import destination, jobs, metadata, native, patience, verdict, words  # noqa: E402
 from hpcbatch_galaxy.bursts import Bursts  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 GB = 1 << 30
 MB = 1 << 20
 

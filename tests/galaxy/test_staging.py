@@ -13,6 +13,8 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).parents[2] / folder) for folder in ("galaxy", "python")]
 from hpcbatch_galaxy import staged_files, staging, words  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 ENDED = "galaxy_7.ec"
 KEPT = [ENDED, "galaxy_7.o", "galaxy_7.e"]
 

@@ -23,6 +23,8 @@ from hpcbatch.call_pace import Pace  # noqa: E402
 from hpcbatch.calls import Call, CallFailed, Calls, QueuedFuture  # noqa: E402
 from hpcbatch.regular_file import open_regular, read_regular  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 KEY = call_seal.new_key()
 WORKER = ROOT / "python/hpcbatch/call_worker.py"
 NOBODY = 65534
@@ -124,7 +126,7 @@ def reader(folder):
 
 def futures_of(calls, number, count):
     group = [Call(QueuedFuture(calls), b"", "f", 1) for _ in range(count)]
-    calls._read(group, number, "12")
+    calls._tell(group, calls._read(number, count), number, "12")
     assert all(call.future.done() for call in group)
     return [call.future for call in group]
 

@@ -12,6 +12,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 from hpcbatch import client  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 
 def test_the_engine_is_looked_for_where_it_may_listen(tmp_path):
     places = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}

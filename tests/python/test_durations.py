@@ -8,6 +8,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from hpcbatch import durations  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     "text, seconds",

@@ -8,10 +8,14 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
 sys.path.insert(0, str(PYTHON))
 
 from hpcbatch.reader import Reader  # noqa: E402
+
+pytestmark = pytest.mark.pure
 
 
 def test_it_waits_for_as_long_as_it_takes(tmp_path):

@@ -13,6 +13,8 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from hpcbatch import trusted_path  # noqa: E402
 
+pytestmark = pytest.mark.pure
+
 TABLE = json.loads((ROOT / "tests/posix/trusted_paths.json").read_text())
 USERS = {name: user["uid"] for name, user in TABLE["users"].items()}
 GROUPS = {name: group["gid"] for name, group in TABLE["groups"].items()}

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.pure
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What a reader of such texts cannot do without, and the files that may.

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.pure
+
 HERE = pathlib.Path(__file__).parent
 GOOD = {
     "README.md": "# Us\n\n## First steps\n\nSee [the pages](docs/configuration.md#a-site).\n\n    hpcbatch submit --cpus 2 -- sort --key 1\n",

@@ -9,6 +9,8 @@ import types
 
 import pytest
 
+pytestmark = pytest.mark.pure
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
