@@ -7,7 +7,7 @@
 
 #include "foresight/cluster.hpp"
 #include "foresight/look_ahead.hpp"
-#include "foresight/replay/trace.hpp"
+#include "foresight/replay/fidelity.hpp"
 
 #include <functional>
 #include <string>

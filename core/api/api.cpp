@@ -3,8 +3,6 @@
 #include "api/answers/metrics_text.hpp"
 #include "api/metrics.hpp"
 #include "api/read/json_values.hpp"
-#include "api/site_routes.hpp"
-#include "api/waits.hpp"
 
 #include <utility>
 

@@ -1,10 +1,9 @@
-#include "api/changes.hpp"
+#include "api/api.hpp"
 
-#include "api/query.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
-#include "api/read/read_update.hpp"
+#include "api/routes.hpp"
 #include "failure/failure.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "api/dropbox_ports.hpp"
 
-#include "api/dropbox_routes.hpp"
 #include "api/make/make_submission.hpp"
 #include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"

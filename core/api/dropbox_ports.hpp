@@ -3,11 +3,11 @@
 #pragma once
 
 #include "api/api.hpp"
+#include "api/routes.hpp"
 #include "documents/configuration.hpp"
 #include "dropbox/dropbox.hpp"
-#include "loop/asio.hpp"
-
 #include "hpcbatch/result.hpp"
+#include "loop/asio.hpp"
 
 #include <chrono>
 #include <functional>
@@ -81,5 +81,32 @@ class DropboxPorts {
   std::map<std::string, Box> boxes_;  // by directory
   asio::steady_timer retry_;
 };
+
+// Which drop boxes are watched, and from now on.
+
+class DropboxRoutes {
+ public:
+  explicit DropboxRoutes(DropboxPorts& ports) : ports_(ports) {}
+  void add_to(Routes& routes);
+
+ private:
+  void list(const ReplyPtr& reply) const;
+  void change(const HttpRequest& request, bool removes, const ReplyPtr& reply);
+
+  DropboxPorts& ports_;
+};
+
+// The drop boxes that an engine was told to watch while it ran, kept in a file for the next one.
+
+struct RememberedBoxes {
+  std::vector<DropboxSettings> boxes;
+  std::vector<std::string> warnings;  ///< what of the file could not be used
+};
+
+/// No boxes where there is no file.
+RememberedBoxes read_remembered(const std::string& file);
+
+/// On disk when it returns; the old file stays where it fails.
+Result<void> write_remembered(const std::string& file, const std::vector<DropboxSettings>& boxes);
 
 }  // namespace hpcbatch

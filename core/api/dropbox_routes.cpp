@@ -1,4 +1,4 @@
-#include "api/dropbox_routes.hpp"
+#include "api/dropbox_ports.hpp"
 
 #include "api/answers/to_json.hpp"
 #include "api/read/json_values.hpp"

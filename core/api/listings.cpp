@@ -1,4 +1,4 @@
-#include "api/listings.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
 #include "documents/texts.hpp"

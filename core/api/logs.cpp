@@ -1,10 +1,10 @@
-#include "api/logs.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
 #include "api/make/submitted_files.hpp"
-#include "api/query.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
+#include "api/routes.hpp"
 #include "documents/texts.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"

@@ -2,7 +2,7 @@
 
 #include "api/answers/metrics_text.hpp"
 #include "api/answers/to_json.hpp"
-#include "api/site_routes.hpp"
+#include "api/api.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
-#include "api/reports.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "api/query.hpp"
+#include "api/routes.hpp"
 #include "engine/sites/site_table.hpp"
 #include "model/site.hpp"
 #include "records/advice.hpp"

@@ -1,13 +1,12 @@
-#include "api/site_routes.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "api/listings.hpp"
-#include "api/query.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
+#include "api/routes.hpp"
 #include "documents/site_proposal.hpp"
 #include "engine/sites/site_forecast.hpp"
-#include "foresight/learned/past_lesson.hpp"
+#include "foresight/learned/features.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // What there is to see of submissions as a whole: which there are, one in full, why one is as it
 // is.
-#include "api/submissions.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/submission_summary.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/make/submitted_files.hpp"
-#include "api/query.hpp"
 #include "api/read/read_request.hpp"
+#include "api/routes.hpp"
 #include "failure/failure.hpp"
 #include "model/quantities.hpp"
 #include "wire/wire.pb.h"

@@ -1,10 +1,10 @@
-#include "api/submit_routes.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
 #include "api/make/make_submission.hpp"
 #include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"
-#include "api/read/submit_reader.hpp"
+#include "api/read/read_request.hpp"
 #include "loop/asio.hpp"
 #include "model/item.hpp"
 #include "wire/wire.pb.h"

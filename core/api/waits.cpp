@@ -1,9 +1,9 @@
-#include "api/waits.hpp"
+#include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
-#include "api/query.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
+#include "api/routes.hpp"
 
 #include <fmt/format.h>
 

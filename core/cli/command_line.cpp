@@ -1,10 +1,9 @@
 #include "cli/command_line.hpp"
 
 #include "cli/parse/parse.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
-#include "cli/split/split_run.hpp"
+#include "cli/split/split_tasks.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/view.hpp"
 #include "model/check.hpp"

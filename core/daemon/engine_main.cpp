@@ -1,9 +1,8 @@
-#include "daemon/engine_main.hpp"
+#include "daemon/programs.hpp"
 
 #include "api/api.hpp"
 #include "api/dropbox_ports.hpp"
-#include "api/dropbox_routes.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "daemon/reach.hpp"
 #include "daemon/trusted_places.hpp"
 #include "documents/configuration.hpp"

@@ -1,7 +1,6 @@
-#include "daemon/fsck_main.hpp"
+#include "daemon/programs.hpp"
 
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "documents/state_paths.hpp"

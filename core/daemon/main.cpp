@@ -1,8 +1,6 @@
 // The program `hpcbatch`: the command line, which runs the engine where it is asked to.
 #include "cli/command_line.hpp"
-#include "daemon/engine_main.hpp"
-#include "daemon/fsck_main.hpp"
-#include "daemon/sites_add_main.hpp"
+#include "daemon/programs.hpp"
 #include "daemon/version_text.hpp"
 #include "dropbox_host/serve_box.hpp"
 

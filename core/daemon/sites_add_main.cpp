@@ -1,7 +1,6 @@
-#include "daemon/sites_add_main.hpp"
+#include "daemon/programs.hpp"
 
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "documents/configuration.hpp"
 #include "documents/site_proposal.hpp"

@@ -1,6 +1,6 @@
 #include "daemon/trusted_places.hpp"
 
-#include "accounts/trust.hpp"
+#include "accounts/accounts.hpp"
 
 #include <filesystem>
 

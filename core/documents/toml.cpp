@@ -1,5 +1,5 @@
 #define TOML_ENABLE_FORMATTERS 0
-#include "documents/toml.hpp"
+#include "documents/yaml.hpp"
 
 #include "documents/texts.hpp"
 

@@ -1,6 +1,6 @@
 #include "dropbox/folder.hpp"
 
-#include "accounts/trust.hpp"
+#include "accounts/accounts.hpp"
 #include "documents/texts.hpp"
 #include "dropbox/job_folder.hpp"
 #include "dropbox/job_rights.hpp"

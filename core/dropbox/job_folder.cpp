@@ -1,6 +1,6 @@
 #include "dropbox/job_folder.hpp"
 
-#include "accounts/trust.hpp"
+#include "accounts/accounts.hpp"
 #include "documents/texts.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"

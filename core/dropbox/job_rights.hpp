@@ -2,7 +2,7 @@
 // and where results may be put.
 #pragma once
 
-#include "accounts/as_user.hpp"
+#include "accounts/accounts.hpp"
 #include "posix/trusted_path.hpp"
 
 #include <cstdint>

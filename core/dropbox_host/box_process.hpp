@@ -6,15 +6,44 @@
 #include "hpcbatch/result.hpp"
 #include "loop/asio.hpp"
 
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
 #include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
 namespace hpcbatch {
+
+// What an engine and the process of one of its drop boxes say to each other: lines of JSON over a pair
+// of sockets, each an object with one key.
+//
+//   engine   open: settings        first, and once
+//            end: how a task ended
+//            close                 finish what is at work, and end
+//   process  opened | refused: why
+//            submit: a task | cancel: its key | warn: a line for the engine's log
+//
+// The process ends at once where its engine is gone.  All of it is found again by the next one on the
+// same folder, which submits the same keys again.
+
+/// With its line end.  Texts are bytes.
+std::string message(std::string_view key, boost::json::value value);
+/// The one key and what it holds.  These throw std::exception for what no process of ours says.
+boost::json::key_value_pair read_message(std::string_view line);
+
+/// Without what is a function or has to do with tests.
+boost::json::object to_json(const DropboxOptions& options);
+DropboxOptions read_box_options(const boost::json::value& value);
+boost::json::object to_json(const DropboxTask& task);
+DropboxTask read_box_task(const boost::json::value& value);
+boost::json::object to_json(const DropboxTaskEnd& end);
+DropboxTaskEnd read_box_task_end(const boost::json::value& value);
 
 /// On the loop's thread.
 class BoxProcess : public std::enable_shared_from_this<BoxProcess> {

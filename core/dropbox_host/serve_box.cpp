@@ -1,6 +1,6 @@
 #include "dropbox_host/serve_box.hpp"
 
-#include "dropbox_host/messages.hpp"
+#include "dropbox_host/box_process.hpp"
 #include "posix/files.hpp"
 #include "posix/programs.hpp"
 

@@ -1,10 +1,8 @@
 // The program `hpcbatch-estimate`: makes a site's model of waits (`hpcbatch waits train`), and is the
 // process in which an estimator is trained.
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
-#include "estimate/learn_command.hpp"
 #include "estimate/training.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,9 +1,7 @@
 // qsub: a script, or a command behind `--`, becomes a task or an array that is numbered as jobs are.
 #include "batch/directives.hpp"
-#include "cli/process/surroundings.hpp"
-#include "cli/tasks/script_command.hpp"
+#include "cli/process/process.hpp"
 #include "cli/tasks/submission.hpp"
-#include "cli/tasks/task_file.hpp"
 #include "model/batch_number.hpp"
 #include "pbs_commands/commands.hpp"
 #include "pbs_commands/pbs_job.hpp"

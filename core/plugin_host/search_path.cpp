@@ -1,6 +1,6 @@
 #include "plugin_host/search_path.hpp"
 
-#include "accounts/trust.hpp"
+#include "accounts/accounts.hpp"
 #include "documents/state_paths.hpp"
 #include "documents/texts.hpp"
 #include "hpcbatch/plugin.hpp"

@@ -1,4 +1,4 @@
-#include "plugin_kit/check_plugin.hpp"
+#include "plugin_kit/plugin_verbs.hpp"
 
 #include "cli/show/values.hpp"
 #include "hpcbatch/contract/estimator.hpp"

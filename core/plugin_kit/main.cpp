@@ -1,15 +1,12 @@
 // The program `hpcbatch-plugin`: for those who write plugins.  `hpcbatch plugin` reads the command
 // line and runs it.
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
 #include "documents/yaml.hpp"
 #include "plugin_host/search_path.hpp"
-#include "plugin_kit/check_plugin.hpp"
-#include "plugin_kit/list_plugins.hpp"
-#include "plugin_kit/new_project.hpp"
+#include "plugin_kit/plugin_verbs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>

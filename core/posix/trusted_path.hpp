@@ -71,7 +71,7 @@ struct PathFacts {
 };
 
 /// Looks at each part, here.  Accounts and groups are left to whoever may ask for them
-/// (`accounts/trust.hpp`).  Blocks on the file system; any thread.
+/// (`accounts/accounts.hpp`).  Blocks on the file system; any thread.
 PathFacts walk_path(const std::string& path, uid_t user);
 
 /// All that the path names is there, and it ends at `at`: dots or a link to / may lead back to what

@@ -8,7 +8,7 @@
 #include "links/spool_links.hpp"
 #include "loop/asio.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "sites/direct_addresses.hpp"
+#include "sites/machine.hpp"
 #include "sites/pilot_program.hpp"
 #include "sites/site_client.hpp"
 #include "wire/encrypted_link.hpp"

@@ -2,7 +2,6 @@
 
 #include "plugin_host/guarded.hpp"
 #include "sites/workspace_files.hpp"
-#include "sites/workspace_look.hpp"
 #include "sites/workspace_memory.hpp"
 #include "wire/encrypted_link.hpp"
 #include "wire/relay.hpp"

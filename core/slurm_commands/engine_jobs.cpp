@@ -1,7 +1,7 @@
 #include "slurm_commands/engine_jobs.hpp"
 
-#include "cli/client/engine_start.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "slurm_commands/options.hpp"
 

@@ -1,6 +1,6 @@
 #include "slurm_commands/job.hpp"
 
-#include "cli/parse/script_run.hpp"
+#include "cli/parse/script.hpp"
 #include "cli/show/values.hpp"
 #include "failure/failure.hpp"
 #include "slurm_commands/options.hpp"

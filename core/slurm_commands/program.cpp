@@ -1,7 +1,6 @@
 #include "slurm_commands/program.hpp"
 
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "documents/view.hpp"
 #include "slurm_commands/options.hpp"
 

@@ -1,5 +1,5 @@
 // squeue, sacct and scancel: which jobs are meant, and what is printed or done.
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "documents/moments.hpp"
 #include "slurm_commands/commands.hpp"

@@ -1,8 +1,8 @@
 // srun within a task: a step, which is programs side by side on the task's node, on cpus and GPUs of
 // the task.
 #include "batch/slurm_options.hpp"
-#include "cli/process/surroundings.hpp"
-#include "cli/tasks/task_file.hpp"
+#include "cli/process/process.hpp"
+#include "cli/tasks/submission.hpp"
 #include "model/quantities.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/step.hpp"

@@ -1,7 +1,6 @@
 // The program `hpcbatch-web`: a page of this user's engine, for browsers of this machine.
 #include "cli/client/engine_client.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "documents/state_paths.hpp"
 #include "posix/files.hpp"
 #include "web/page_server.hpp"

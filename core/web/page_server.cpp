@@ -1,7 +1,7 @@
 #include "web/page_server.hpp"
 
 #include "posix/socket_path.hpp"
-#include "web/page_files.hpp"
+#include "web/page_content.hpp"
 
 #include <fmt/format.h>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -9,6 +9,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -27,6 +29,20 @@
 #include <unistd.h>
 
 namespace hpcbatch::web {
+
+const PageFile* page_file(std::string_view name) {
+  static constexpr std::array<PageFile, 7> kFiles{{{"/index.html", "text/html", kIndex},
+                                                   {"/app.js", "text/javascript", kApp},
+                                                   {"/views.js", "text/javascript", kViews},
+                                                   {"/style.css", "text/css", kStyle},
+                                                   {"/icon.svg", "image/svg+xml", kIcon},
+                                                   {"/uplot.js", "text/javascript", kPlot},
+                                                   {"/uplot.css", "text/css", kPlotStyle}}};
+  const auto found = std::find_if(kFiles.begin(), kFiles.end(),
+                                  [&](const PageFile& file) { return file.name == name; });
+  return found == kFiles.end() ? nullptr : &*found;
+}
+
 namespace {
 
 namespace http = boost::beast::http;

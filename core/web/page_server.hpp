@@ -7,9 +7,21 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch::web {
+
+// The files of the page, which are in this program.
+
+struct PageFile {
+  std::string_view name;  ///< with its slash
+  std::string_view type;
+  std::string_view content;
+};
+
+/// Null where there is none of that name.
+const PageFile* page_file(std::string_view name);
 
 struct Listening {
   Fd descriptor;

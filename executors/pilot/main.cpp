@@ -8,8 +8,7 @@
 #include "pilot/base/log_line.hpp"
 #include "pilot/pilot.hpp"
 #include "pilot/processes/contained.hpp"
-#include "pilot/processes/keeper.hpp"
-#include "pilot/site/exchange.hpp"
+#include "pilot/processes/prepare.hpp"
 #include "pilot/site/file_service.hpp"
 #include "pilot/site/relay.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "pilot/processes/read_topology.hpp"
+#include "pilot/processes/surroundings.hpp"
 #include "wire/outbox.hpp"
 
 #include <sys/epoll.h>

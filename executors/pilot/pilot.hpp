@@ -3,9 +3,7 @@
 #pragma once
 
 #include "pilot/base/files.hpp"
-#include "pilot/base/helper.hpp"
 #include "pilot/fake_runner.hpp"
-#include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/node.hpp"
 #include "pilot/policy/decide.hpp"
@@ -13,10 +11,10 @@
 #include "pilot/processes/gpu_watch.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/results.hpp"
-#include "pilot/tasks/followers.hpp"
 #include "pilot/tasks/pack_file.hpp"
 #include "pilot/tasks/publisher.hpp"
 #include "pilot/tasks/runner.hpp"
+#include "pilot/tasks/streams.hpp"
 
 #include <sys/resource.h>
 

@@ -2,7 +2,7 @@
 #include "pilot/pilot.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "pilot/policy/engine_messages.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <algorithm>
 #include <chrono>

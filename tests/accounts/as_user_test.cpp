@@ -1,5 +1,5 @@
 // What is done in another's name: the kernel judges by his user and groups, and we stay who we are.
-#include "accounts/as_user.hpp"
+#include "accounts/accounts.hpp"
 
 #include <gtest/gtest.h>
 

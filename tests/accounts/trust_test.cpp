@@ -1,5 +1,5 @@
 // The guard of trusted paths with this machine's own accounts.
-#include "accounts/trust.hpp"
+#include "accounts/accounts.hpp"
 
 #include <gtest/gtest.h>
 

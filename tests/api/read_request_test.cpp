@@ -1,9 +1,7 @@
 // The API refuses what is wrong with one sentence that names it, and takes the rest as it was
 // meant.
 #include "api/read/read_request.hpp"
-#include "api/read/read_items.hpp"
 #include "api/read/read_task.hpp"
-#include "api/read/submit_reader.hpp"
 #include "documents/task_keys.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // A program that waits for its work is there while the connection of its request is open.
-#include "api/waits.hpp"
+#include "api/api.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The file of remembered drop boxes: whole or the old one, and readable even where a part is
 // damaged.
-#include "api/dropbox_routes.hpp"
+#include "api/dropbox_ports.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What has ended, line by line.
-#include "api/answers/task_lines.hpp"
 #include "../store/store_in_folder.hpp"
+#include "api/answers/to_json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Lists, tables and JSON lines as the items of an array.
 #include "cli/tasks/items.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

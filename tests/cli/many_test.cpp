@@ -1,5 +1,5 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/tasks/submission.hpp"
 

@@ -1,7 +1,7 @@
 // What people mistype, in the words of other programs and of their own, and the sentence that
 // helps.
 #include "cli/parse/parse.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // What the user typed -> what is to be done.
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // The command line as a program of its own.  Its engine is a fake one that does what PROBE_ENGINE
 // says; with none it takes a real lock and runs each task by printing "hi".
 #include "cli/command_line.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "documents/state_paths.hpp"
 #include "fake_engine.hpp"
 

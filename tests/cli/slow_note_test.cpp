@@ -1,5 +1,5 @@
 // What hangs is named, what does not is not.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 
 #include <gtest/gtest.h>
 

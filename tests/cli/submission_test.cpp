@@ -1,6 +1,6 @@
 // What the user said of a task -> the JSON that the engine is sent.
 #include "cli/tasks/submission.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -1,5 +1,5 @@
 // What of the caller's environment a task is given.
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // What people are shown: tables, descriptions, values, and that no text can harm their terminal.
 #include "cli/show/table.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/values.hpp"
 

@@ -1,6 +1,6 @@
 // Files of tasks: what is read, and what a bad line is told.
-#include "cli/tasks/task_file.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
+#include "cli/tasks/submission.hpp"
 #include "documents/view.hpp"
 
 #include <gmock/gmock.h>

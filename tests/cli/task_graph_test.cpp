@@ -1,6 +1,6 @@
 // A file's tasks name each other, in whatever order they stand.
-#include "cli/process/exit.hpp"
-#include "cli/tasks/task_file.hpp"
+#include "cli/process/process.hpp"
+#include "cli/tasks/submission.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/client/http_client.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli_process.hpp"
 #include "fake_engine.hpp"
 

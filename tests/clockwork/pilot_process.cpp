@@ -1,6 +1,6 @@
 #include "pilot_process.hpp"
 
-#include "pilot/policy/engine_messages.hpp"
+#include "pilot/policy/decide.hpp"
 #include "wire/outbox.hpp"
 #include "world.hpp"
 

@@ -1,5 +1,5 @@
 // A simulated pilot's link: it connects, says what it has, hears, falls silent.
-#include "pilot/policy/engine_messages.hpp"
+#include "pilot/policy/decide.hpp"
 #include "pilot_process.hpp"
 #include "world.hpp"
 

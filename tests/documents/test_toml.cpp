@@ -1,5 +1,5 @@
 // The reader of TOML: the letters it keeps, the lines it names.
-#include "documents/toml.hpp"
+#include "documents/yaml.hpp"
 
 #include <gmock/gmock.h>
 

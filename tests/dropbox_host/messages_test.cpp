@@ -1,5 +1,5 @@
 // What goes between the engine and the process of a drop box comes out as it went in.
-#include "dropbox_host/messages.hpp"
+#include "dropbox_host/box_process.hpp"
 
 #include <gtest/gtest.h>
 

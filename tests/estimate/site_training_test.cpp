@@ -1,5 +1,5 @@
 // From a site's accounting to a model, or to why there is none.
-#include "estimate/learn_command.hpp"
+#include "estimate/training.hpp"
 #include "plugin_host/plugin_host.hpp"
 
 #include <gmock/gmock.h>

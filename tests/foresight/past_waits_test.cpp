@@ -1,7 +1,6 @@
 // What accounting teaches of waits: only what was known when a job came, alike for the past and for
 // now; and models as files.
 #include "foresight/learned/features.hpp"
-#include "foresight/learned/past_lesson.hpp"
 #include "foresight/learned/wait_model.hpp"
 
 #include <gmock/gmock.h>

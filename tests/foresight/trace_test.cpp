@@ -1,4 +1,4 @@
-#include "foresight/replay/trace.hpp"
+#include "foresight/replay/fidelity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The engine's socket: whatever a client sends gets an answer that is HTTP, or none, and the next client is served.
 #include "api/http/http_server.hpp"
-#include "api/query.hpp"
+#include "api/routes.hpp"
 #include "fuzz/harness.hpp"
 #include "loop/asio.hpp"
 

@@ -2,7 +2,7 @@
 #include "links/pilot_messages.hpp"
 #include "fuzz/harness.hpp"
 #include "model/check.hpp"
-#include "pilot/policy/engine_messages.hpp"
+#include "pilot/policy/decide.hpp"
 
 namespace hpcbatch::fuzz {
 namespace {

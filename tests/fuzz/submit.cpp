@@ -1,7 +1,6 @@
 // JSON of requests: read as a whole or piece by piece a submit is the same, and has the same content.
-#include "api/read/read_items.hpp"
 #include "api/read/read_request.hpp"
-#include "api/read/submit_reader.hpp"
+#include "api/read/read_task.hpp"
 #include "documents/texts.hpp"
 #include "fuzz/harness.hpp"
 

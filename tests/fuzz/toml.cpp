@@ -1,6 +1,6 @@
 // TOML as the same tree.
-#include "documents/toml.hpp"
 #include "documents/texts.hpp"
+#include "documents/yaml.hpp"
 #include "fuzz/harness.hpp"
 #include "fuzz/same_document.hpp"
 

@@ -1,7 +1,7 @@
 // Which of a node's cpus tasks get: close together, scattered, on one node of memory, near a GPU.
 #include "decide_fixture.hpp"
 #include "pilot/policy/room.hpp"
-#include "pilot/processes/read_topology.hpp"
+#include "pilot/processes/surroundings.hpp"
 
 #include <gmock/gmock.h>
 

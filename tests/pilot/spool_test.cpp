@@ -1,7 +1,7 @@
 // Both ends of a link that is carried by files: the pilot's carrier and the engine's exchange, in
 // one folder.
 #include "pilot/link/spool_carrier.hpp"
-#include "pilot/site/exchange.hpp"
+#include "pilot/site/file_service.hpp"
 #include "wire/relay.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // An engine's machine changes its address, and pilots are told where they reach it now.
-#include "sites/direct_addresses.hpp"
+#include "sites/machine.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

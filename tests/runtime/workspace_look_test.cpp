@@ -1,7 +1,7 @@
 // What a real shell finds of a workspace, for the guard of trusted paths.
-#include "sites/workspace_look.hpp"
 #include "../posix/trusted_path_cases.hpp"
 #include "sites/log_reader.hpp"
+#include "sites/workspace_files.hpp"
 
 #include <gtest/gtest.h>
 

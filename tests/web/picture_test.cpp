@@ -1,4 +1,4 @@
-#include "web/picture.hpp"
+#include "web/watcher.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -2,7 +2,7 @@
 
 #include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"
-#include "api/read/named_paths.hpp"
+#include "api/read/read_task.hpp"
 #include "model/quantities.hpp"
 #include "records/estimate.hpp"
 #include "tools/prepare.hpp"

@@ -1,8 +1,7 @@
 #include "api/make/submitted_files.hpp"
 
 #include "api/read/json_values.hpp"
-#include "api/read/named_paths.hpp"
-#include "api/read/read_items.hpp"
+#include "api/read/read_task.hpp"
 #include "model/item.hpp"
 #include "staging/hash_files.hpp"
 #include "wire/wire.pb.h"

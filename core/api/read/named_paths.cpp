@@ -1,6 +1,5 @@
-#include "api/read/named_paths.hpp"
+#include "api/read/read_task.hpp"
 
-#include "api/read/read_items.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/texts.hpp"
 #include "model/item.hpp"

@@ -1,11 +1,6 @@
 #include "api/read/read_task.hpp"
 
 #include "api/read/json_values.hpp"
-#include "api/read/named_paths.hpp"
-#include "api/read/pilot_fields.hpp"
-#include "api/read/read_course.hpp"
-#include "api/read/read_items.hpp"
-#include "api/read/read_needs.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/task_values.hpp"
 #include "model/notify_target.hpp"

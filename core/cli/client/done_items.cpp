@@ -1,8 +1,6 @@
-#include "cli/client/done_items.hpp"
-
 #include "cli/client/engine_client.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/items.hpp"

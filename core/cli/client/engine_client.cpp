@@ -1,9 +1,7 @@
 #include "cli/client/engine_client.hpp"
 
-#include "cli/client/engine_start.hpp"
 #include "cli/parse/spelled.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 #include "documents/task_values.hpp"

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "cli/client/http_client.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/parse/command.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "documents/state_paths.hpp"
 #include "model/owner.hpp"
@@ -210,5 +211,52 @@ std::vector<std::string> one_by_one(const std::vector<std::string>& ids);
 /// engine is asked, which most need not be.
 void resolve_waits(EngineClient& client, boost::json::array& tasks,
                    const std::function<void()>& connect);
+
+// Starts the user's engine as a process of its own, for the verbs that need one and find none.
+
+enum class Lifetime { UntilStopped, UntilIdle };
+
+/// Connects `client`, starting an engine first where none runs.  Of two callers at once both end up
+/// with the same engine.  Throws CommandError: 2 where the configuration is wrong, 3 where no
+/// engine can be had (it may run on another host).  Returns whether this call started it.  Where
+/// nothing else is said, with the configuration of one that died, and for as long as that was to
+/// run.
+bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
+                      Lifetime lifetime, const std::optional<std::string>& config = {});
+
+/// Connects `client` to an engine that runs.  Where one lives that has lost its socket, waits for it
+/// for some seconds, and says on standard error that it does; what came of the last try otherwise.
+/// Throws InterruptedByUser.
+Answer connect_to_running(EngineClient& client, const Places& places, const Interrupt& interrupt);
+
+/// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
+void check_configuration(const std::optional<std::string>& config);
+
+/// For verbs that look at what there is, or change it: the same, and again where the engine has died
+/// before it has answered a `get`.  Says on standard error where an engine was started, because its
+/// work goes on then.
+void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt);
+
+// What became of submissions: their exit codes, and of a list of items those that ended well and are
+// not run again.
+
+/// The task runs only what `--skip-done` leaves of its items, where that is said; how many were left
+/// out is told on standard error.  False: nothing is left to run.  Throws CommandError where there
+/// is no such submission, and where it has no items.
+bool leave_out_done(EngineClient& client, const ManyOptions& many, boost::json::object& task);
+
+/// How a process of the task's end, as the engine tells of it, ends itself.
+int exit_code_of(const boost::json::object& task);
+/// The highest of a submission's, as sbatch(1), --wait, has it.  Throws CommandError.
+int highest_exit_code(EngineClient& client, const std::string& submission);
+
+// A site's GPUs, tried on demand: a task to each shape that has some, and what the pilots that came
+// for them found.
+
+/// `site` as the API has it.  Rows of `check` (shape, node and GPU), `ok` and `text`; of a shape for
+/// which no pilot came in `time` one that says why.  Throws CommandError where no shape has GPUs.
+boost::json::array try_gpus(EngineClient& client, const Session& session,
+                            const boost::json::object& site, std::chrono::milliseconds time,
+                            StatusLine& status);
 
 }  // namespace hpcbatch

@@ -1,8 +1,7 @@
-#include "cli/client/engine_start.hpp"
-
 #include "cli/client/engine_client.hpp"
+
 #include "cli/parse/command.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "posix/files.hpp"
 #include "posix/programs.hpp"

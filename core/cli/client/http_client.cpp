@@ -1,6 +1,6 @@
 #include "cli/client/http_client.hpp"
 
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "posix/files.hpp"
 #include "posix/socket_path.hpp"
 

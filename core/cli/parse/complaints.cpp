@@ -1,6 +1,5 @@
-#include "cli/parse/complaints.hpp"
-
 #include "cli/parse/parse.hpp"
+
 #include "documents/texts.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/parse/help_text.hpp"
+#include "cli/parse/parse.hpp"
 
 #include "documents/task_keys.hpp"
 #include "documents/texts.hpp"

@@ -1,9 +1,6 @@
 #include "cli/parse/parse.hpp"
 
-#include "cli/parse/complaints.hpp"
-#include "cli/parse/help_text.hpp"
-#include "cli/parse/reference.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "model/item.hpp"
 #include "programs/program_words.hpp"
 

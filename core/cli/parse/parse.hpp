@@ -4,11 +4,13 @@
 #include "cli/parse/command.hpp"
 
 #include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -132,4 +134,58 @@ CLI::App& add_verb(CLI::App& app, Command& into, const std::string& name, const 
 }
 
 }  // namespace detail
+
+// What is wrong with a command line, in words of ours: none of the parser's reach the user.
+
+/// One sentence, with what was probably meant.  `words`: all that was typed.
+std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
+                         const std::vector<std::string>& words);
+/// Of a first word that is no verb, as `kill` or `squeue`.
+std::string complaint_of_verb(const std::string& word, const std::vector<std::string>& verbs);
+/// An option with nothing behind it but another option, which the parser would take for its value.
+std::optional<std::string> complaint_of_missing_value(const CLI::App& verb,
+                                                      const std::vector<std::string>& words);
+/// Whether a word behind --items is an option after all, or meant as one.
+bool is_meant_as_option(const CLI::App& verb, const std::string& word);
+/// `; see ...`, or ` See ...` behind a question.
+std::string with_pointer(const std::string& sentence, const std::string& verb);
+
+// How `--help` looks: within 80 columns.
+
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_description(const CLI::App* verb) const override;
+  std::string make_footer(const CLI::App* verb) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
+  std::string make_usage(const CLI::App* verb, std::string name) const override;
+};
+
+/// What stands behind an option's name: N, SIZE, a|b|c; empty where its own name says it.  The library's own text of it has
+/// words of the parser.
+std::string value_text(const CLI::Option& option);
+
+/// What a file of tasks for `submit --file` may hold.
+std::string task_file_help();
+
+}  // namespace hpcbatch
+
+// What shells and man(1) are told of the verbs and their options, from the same table that reads
+// them.
+
+namespace CLI {
+class App;
+}
+
+namespace hpcbatch {
+
+/// `shell`: bash, zsh or fish; what it reads to ask us for each word of a command line.
+std::string completion_for(std::string_view shell);
+/// What may come behind these words of a command line: a word, a tab and what it is, a line each.
+/// Nothing where a file or another program's word comes.
+std::string offers_after(const CLI::App& app, const std::vector<std::string>& words);
+
+/// hpcbatch(1), in the language of groff_man(7): the overview, then each verb as its `--help`.
+std::string manual_page(const CLI::App& app, std::string_view overview);
+
 }  // namespace hpcbatch

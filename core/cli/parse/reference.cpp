@@ -1,6 +1,3 @@
-#include "cli/parse/reference.hpp"
-
-#include "cli/parse/help_text.hpp"
 #include "cli/parse/parse.hpp"
 
 #include <CLI/App.hpp>

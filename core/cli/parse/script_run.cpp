@@ -1,4 +1,4 @@
-#include "cli/parse/script_run.hpp"
+#include "cli/parse/script.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "cli/show/report_table.hpp"
+#include "cli/show/listings.hpp"
 
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"

@@ -1,7 +1,7 @@
 #include "cli/show/terminal.hpp"
 
 #include "cli/parse/spelled.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"

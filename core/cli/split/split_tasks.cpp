@@ -1,6 +1,6 @@
 #include "cli/split/split_tasks.hpp"
 
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
 #include "hpcbatch/shell_quote.hpp"

@@ -1,6 +1,8 @@
 // The tasks of a data set's parts and of the merges of their results.
 #pragma once
 
+#include "cli/client/engine_client.hpp"
+#include "cli/parse/command.hpp"
 #include "split/split_planner.hpp"
 
 #include <boost/json/object.hpp>
@@ -75,5 +77,10 @@ class SplitFolder {
   std::string path_;
   std::string key_;
 };
+
+// `split`: a data set as parts, one task each, and their merged result.
+
+/// Returns the exit code; throws CommandError or InterruptedByUser.
+int split_data_set(const SplitCommand& command, const Session& session);
 
 }  // namespace hpcbatch

@@ -1,10 +1,9 @@
 #include "cli/tasks/items.hpp"
 
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
-#include "cli/tasks/task_file.hpp"
 #include "documents/json_numbers.hpp"
 #include "documents/texts.hpp"
 

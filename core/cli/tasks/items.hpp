@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/parse/command.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"
 

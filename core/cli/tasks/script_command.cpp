@@ -1,11 +1,10 @@
-#include "cli/tasks/script_command.hpp"
+#include "cli/tasks/submission.hpp"
 
 #include "batch/file_pattern.hpp"
 #include "batch/slurm_options.hpp"
 #include "cli/parse/parse.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
-#include "cli/tasks/task_file.hpp"
 #include "documents/task_keys.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"

@@ -1,6 +1,6 @@
 #include "cli/tasks/submission.hpp"
 
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/tasks/items.hpp"
 #include "documents/task_values.hpp"

@@ -1,6 +1,6 @@
 // `slurm-commands` and `pbs-commands`: a folder of links to the program that speaks as those of the
 // batch system do.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/doctor.hpp"
 #include "cli/verbs/verbs.hpp"

@@ -1,7 +1,6 @@
 // `cancel`, `hold`, `release`, `retry`, `requeue`, `update`: what changes tasks that there are.
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/task_values.hpp"

@@ -1,8 +1,8 @@
 #include "cli/verbs/doctor.hpp"
 
-#include "cli/client/engine_start.hpp"
+#include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"

@@ -1,6 +1,6 @@
 // `engine`, `backup`, `keep`, `dropbox`: what is said to the engine itself.
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

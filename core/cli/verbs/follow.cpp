@@ -1,9 +1,7 @@
 #include "cli/verbs/follow.hpp"
 
-#include "cli/client/done_items.hpp"
 #include "cli/client/engine_client.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

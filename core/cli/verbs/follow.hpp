@@ -3,7 +3,7 @@
 
 #include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "model/index_set.hpp"

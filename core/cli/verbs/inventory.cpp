@@ -1,7 +1,6 @@
 // `sites`, `allocations`, `pilots`, `tools`: what there is to run on and to run.
-#include "cli/client/engine_start.hpp"
-#include "cli/client/gpu_trial.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"

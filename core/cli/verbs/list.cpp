@@ -1,7 +1,6 @@
 // `list`: submissions, or the tasks of one or of all.
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"

@@ -1,8 +1,7 @@
 // `log`: what tasks printed, so far or until one ends.
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
 #include "cli/parse/spelled.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/follow.hpp"
 #include "cli/verbs/verbs.hpp"

@@ -1,5 +1,5 @@
 // `metrics`: what monitoring systems keep, printed once.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/verbs/verbs.hpp"
 

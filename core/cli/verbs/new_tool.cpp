@@ -1,5 +1,5 @@
 // `tools new`: the file of a tool to start from, in which each key that there may be is explained.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/texts.hpp"

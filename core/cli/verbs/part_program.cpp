@@ -1,8 +1,7 @@
-#include "cli/verbs/part_program.hpp"
-
-#include "cli/process/exit.hpp"
-#include "cli/verbs/doctor.hpp"
 #include "cli/verbs/verbs.hpp"
+
+#include "cli/process/process.hpp"
+#include "cli/verbs/doctor.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>

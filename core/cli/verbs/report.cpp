@@ -1,9 +1,8 @@
 // `report`: what runs asked for and used, and traces of tasks.
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
+#include "cli/show/listings.hpp"
 #include "cli/show/otlp.hpp"
-#include "cli/show/report_table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"

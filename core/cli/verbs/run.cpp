@@ -1,9 +1,6 @@
 // `run`: tasks whose output, and of one also input and end, are those of this process.
-#include "cli/client/done_items.hpp"
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
-#include "cli/process/surroundings.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

@@ -1,7 +1,6 @@
 // `show`: tasks or submissions in full.
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

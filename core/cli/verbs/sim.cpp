@@ -1,5 +1,5 @@
 // `sim`: plays what accounting kept of a cluster's past, as the look-ahead would play it.
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"

@@ -1,6 +1,6 @@
 // `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"

@@ -3,6 +3,10 @@
 
 #include "cli/client/engine_client.hpp"
 #include "cli/parse/command.hpp"
+#include "cli/process/process.hpp"
+
+#include <string>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -34,5 +38,15 @@ int make_batch_commands(const BatchCommandsCommand& command, const Session& sess
 int print_metrics(const MetricsCommand& command, const Session& session);
 int open_page(const WebCommand& command, const Session& session);
 int back_up(const BackupCommand& command, const Session& session);
+
+// Verbs that hand over to a program that is a part of an installation beside `hpcbatch` itself:
+// `plugin`, `web` and `waits train`.
+
+// Programs that are a part of an installation beside `hpcbatch` itself.
+
+/// Becomes that program, with these words behind its name; it hears signals as we did before.
+/// Throws CommandError (2) where it is not there.
+[[noreturn]] void become_part(const std::string& name, std::vector<std::string> words,
+                              const Interrupt& interrupt);
 
 }  // namespace hpcbatch

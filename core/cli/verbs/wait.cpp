@@ -1,8 +1,8 @@
 // `wait`: until tasks have ended, with progress on a terminal.
 #include "cli/client/engine_client.hpp"
-#include "cli/client/engine_start.hpp"
+
 #include "cli/parse/spelled.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
@@ -11,7 +11,13 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -105,6 +111,28 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
     say("the work goes on; `hpcbatch wait " + again + "` looks again");
     throw;
   }
+}
+
+// `time-left`: inside a task, how long it may still run.
+
+int show_time_left(const TimeLeftCommand& command, const Session&) {
+  const char* said = std::getenv("HPCBATCH_DEADLINE");
+  const std::string_view text = said == nullptr ? "" : said;
+  std::int64_t deadline = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), deadline);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw CommandError(
+        kExitTaskFailed,
+        std::getenv("HPCBATCH_TASK_ID") == nullptr
+            ? "this is no task of hpcbatch: time-left is for the commands that tasks run"
+            : "this task has no end: neither it nor its pilot has a time limit");
+  }
+  const std::int64_t left = std::max<std::int64_t>(0, deadline - std::time(nullptr));
+  if (command.json)
+    print_json({{"seconds", left}, {"deadline", deadline}});
+  else
+    print(std::to_string(left) + "\n");
+  return kExitDone;
 }
 
 }  // namespace hpcbatch

@@ -1,10 +1,9 @@
 // `waits`: how long allocations wait in the queues, and how good that was known.
-#include "cli/client/engine_start.hpp"
-#include "cli/process/exit.hpp"
+#include "cli/client/engine_client.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/verbs/part_program.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/texts.hpp"
 

@@ -1,9 +1,11 @@
 #include "foresight/learned/features.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -155,6 +157,189 @@ std::vector<PresentJob> present_in(const WatchedQueue& queue, const WatchedRoom&
     present.push_back(job);
   }
   return present;
+}
+
+namespace {
+
+/// One that came at `came` and whose fate is told later.
+struct Fate {
+  PresentJob job;
+  Seconds came{0};
+  std::optional<Seconds> started, ended;
+};
+
+std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions, Seconds now) {
+  const auto known = [now](const std::optional<std::chrono::seconds>& moment) {
+    return moment && moment->count() <= now ? std::optional(moment->count()) : std::nullopt;
+  };
+  Numbers users;
+  std::vector<Fate> fates;
+  for (const PastJob& job : jobs) {
+    const Seconds came = std::max(job.submitted, job.eligible).count();
+    if (came > now) continue;
+    // Since its submit, as a look tells it.
+    Fate fate{{partitions.of(job.partition),
+               users.of(job.user),
+               job.cpus,
+               job.gpus,
+               job.limit.count(),
+               job.submitted.count(),
+               {}},
+              came,
+              known(job.started),
+              known(job.ended)};
+    // What did not begin after it could is no wait.
+    if (fate.started && *fate.started < came) continue;
+    fates.push_back(fate);
+  }
+  std::stable_sort(fates.begin(), fates.end(),
+                   [](const Fate& one, const Fate& other) { return one.came < other.came; });
+  return fates;
+}
+
+int limit_class(Seconds limit) {
+  return static_cast<int>(std::lround(std::log2(static_cast<double>(limit + kMinute)) / 2));
+}
+
+PastWait wait_of(const Fate& fate, Seconds now) {
+  const Seconds until = fate.started.value_or(fate.ended.value_or(now));
+  return {.asked = fate.came,
+          .waited = std::max<Seconds>(until - fate.came, 0),
+          .has_started = fate.started.has_value(),
+          .alike = {fate.job.partition, limit_class(fate.job.limit)}};
+}
+
+/// Those that wait or run at `now`, as far as they had come by then.
+std::vector<PresentJob> present_at(std::vector<const Fate*>& active, Seconds now) {
+  std::erase_if(active, [now](const Fate* fate) { return fate->ended && *fate->ended <= now; });
+  std::vector<PresentJob> present;
+  present.reserve(active.size());
+  for (const Fate* fate : active) {
+    present.push_back(fate->job);
+    if (fate->started && *fate->started <= now) present.back().started = fate->started;
+  }
+  return present;
+}
+
+}  // namespace
+
+PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
+                       std::size_t most) {
+  PastLesson lesson;
+  lesson.inputs.features = queue_feature_names();
+  Numbers partitions;
+  const std::vector<Fate> fates = fates_of(jobs, partitions, now);
+  lesson.partitions = partitions.names();
+  const auto first = std::find_if(fates.begin(), fates.end(),
+                                  [since](const Fate& fate) { return fate.came >= since; });
+  const auto begin = static_cast<std::size_t>(first - fates.begin());
+  const std::size_t every =
+      std::max<std::size_t>((fates.size() - begin + most - 1) / std::max<std::size_t>(most, 1), 1);
+  std::vector<const Fate*> active;
+  for (std::size_t at = 0; at < fates.size(); ++at) {
+    const Fate& fate = fates[at];
+    if (at >= begin && (at - begin) % every == 0) {
+      const PresentJob& job = fate.job;
+      const auto row = queue_features({job.partition, job.user, job.cpus, job.gpus, job.limit},
+                                      present_at(active, fate.came), fate.came);
+      lesson.inputs.values.insert(lesson.inputs.values.end(), row.begin(), row.end());
+      lesson.waits.push_back(wait_of(fate, now));
+    }
+    active.push_back(&fate);
+  }
+  return lesson;
+}
+
+TrainingTable known_by(const PastLesson& lesson, Seconds now, Seconds half_life) {
+  TrainingTable table;
+  table.inputs.features = lesson.inputs.features;
+  const std::size_t width = lesson.inputs.features.size();
+  for (std::size_t row = 0; row < lesson.waits.size(); ++row) {
+    const PastWait& wait = lesson.waits[row];
+    const Seconds age = now - wait.asked;
+    if (age <= 0) break;
+    const auto first = lesson.inputs.values.begin() + static_cast<std::ptrdiff_t>(row * width);
+    table.inputs.values.insert(table.inputs.values.end(), first,
+                               first + static_cast<std::ptrdiff_t>(width));
+    table.waited.push_back(static_cast<double>(std::min(wait.waited, age)));
+    table.is_pending.push_back(wait.has_started && wait.waited <= age ? 0 : 1);
+    table.weights.push_back(
+        static_cast<float>(std::exp2(-static_cast<double>(age) / static_cast<double>(half_life))));
+  }
+  return table;
+}
+
+namespace {
+
+constexpr std::size_t kFields = 9;
+
+std::string word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n'; }, '?');
+  return text;
+}
+
+std::string moment(const std::optional<std::chrono::seconds>& moment) {
+  return moment ? std::to_string(moment->count()) : "-";
+}
+
+template <class Number>
+Number number_of(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw std::invalid_argument("a line is no batch job: '" + std::string(text) + "' is no number");
+  return value;
+}
+
+std::optional<std::chrono::seconds> moment_of(std::string_view text) {
+  if (text == "-") return std::nullopt;
+  return std::chrono::seconds{number_of<std::int64_t>(text)};
+}
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto end = std::min(line.find('\t'), line.size());
+    fields.push_back(line.substr(0, end));
+    if (end == line.size()) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string past_text(const std::vector<PastJob>& jobs) {
+  std::string text;
+  for (const PastJob& job : jobs) {
+    text += word(job.partition) + '\t' + word(job.user) + '\t' + std::to_string(job.cpus) + '\t' +
+            std::to_string(job.gpus) + '\t' + std::to_string(job.limit.count()) + '\t' +
+            std::to_string(job.submitted.count()) + '\t' + std::to_string(job.eligible.count()) +
+            '\t' + moment(job.started) + '\t' + moment(job.ended) + '\n';
+  }
+  return text;
+}
+
+std::vector<PastJob> past_jobs(std::string_view text) {
+  std::vector<PastJob> jobs;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto fields = fields_of(text.substr(0, end));
+    if (end == std::string_view::npos || fields.size() != kFields)
+      throw std::invalid_argument("a line is no batch job: it has " +
+                                  std::to_string(fields.size()) + " fields, not 9");
+    jobs.push_back({.partition = std::string(fields[0]),
+                    .user = std::string(fields[1]),
+                    .cpus = number_of<double>(fields[2]),
+                    .gpus = number_of<double>(fields[3]),
+                    .limit = std::chrono::seconds{number_of<std::int64_t>(fields[4])},
+                    .submitted = std::chrono::seconds{number_of<std::int64_t>(fields[5])},
+                    .eligible = std::chrono::seconds{number_of<std::int64_t>(fields[6])},
+                    .started = moment_of(fields[7]),
+                    .ended = moment_of(fields[8])});
+    text.remove_prefix(end + 1);
+  }
+  return jobs;
 }
 
 }  // namespace hpcbatch::foresight

@@ -1,4 +1,4 @@
-#include "pilot/policy/engine_messages.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -7,6 +7,7 @@
 #include "posix/files.hpp"
 #include "wire/wire.pb.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -51,5 +52,13 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
 
 /// The paths under which a program may be found, in order.
 std::vector<std::string> candidates(const std::string& program, const char* search);
+
+// The process above the pilot: if the pilot is killed so that it cannot clean up, this one ends all
+// that the pilot's tasks have left, so that nothing runs on without a pilot.
+
+/// Runs `pilot` in a child that gets `pilot_signal` when this process dies, hands SIGTERM and
+/// SIGINT on to it, and returns what to exit with once the child and all its descendants are gone.
+/// In the child it does not return.
+int keep(const std::function<int()>& pilot, int pilot_signal);
 
 }  // namespace hpcbatch::pilot

@@ -122,4 +122,11 @@ class SetupChanges {
 /// The variable in which a batch script hands `before` on; it is taken out of the environment.
 std::string take_before_setup();
 
+// What the kernel says of this node's cpus (Documentation/ABI/stable/sysfs-devices-node,
+// admin-guide/cputopology).
+
+/// Of these cpus; what nobody says is one node of memory, and a core each.  `root` is where the
+/// kernel's files are.
+Topology read_topology(const std::vector<unsigned>& cpus, const std::string& root = "/sys");
+
 }  // namespace hpcbatch::pilot

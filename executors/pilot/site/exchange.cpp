@@ -1,4 +1,4 @@
-#include "pilot/site/exchange.hpp"
+#include "pilot/site/file_service.hpp"
 
 #include "pilot/base/log_line.hpp"
 #include "pilot/link/spool_carrier.hpp"

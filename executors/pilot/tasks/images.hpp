@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pilot/base/clock.hpp"
-#include "pilot/base/helper.hpp"
+#include "pilot/base/files.hpp"
 #include "pilot/images/image_cache.hpp"
 #include "pilot/policy/attempt.hpp"
 

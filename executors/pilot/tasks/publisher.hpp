@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pilot/base/files.hpp"
-#include "pilot/base/helper.hpp"
 #include "pilot/policy/attempt.hpp"
 
 #include <functional>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pilot/base/files.hpp"
-#include "pilot/base/helper.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/policy/gpu_facts.hpp"
 #include "pilot/policy/tree_memory.hpp"

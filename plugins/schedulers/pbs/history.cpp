@@ -1,4 +1,4 @@
-#include "history.hpp"
+#include "questions.hpp"
 
 #include "dialect.hpp"
 #include "records.hpp"

@@ -1,11 +1,9 @@
 // Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
 // Torque, and SLURM's that look like them.
 #include "dialect.hpp"
-#include "history.hpp"
 #include "jobs.hpp"
+#include "questions.hpp"
 #include "queues.hpp"
-#include "submission.hpp"
-#include "watch.hpp"
 
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/queue_history.hpp"

@@ -1,4 +1,4 @@
-#include "submission.hpp"
+#include "questions.hpp"
 
 #include "../common/submit_answer.hpp"
 #include "dialect.hpp"

@@ -1,10 +1,9 @@
-#include "watch.hpp"
+#include "questions.hpp"
 
 #include "dialect.hpp"
 #include "jobs.hpp"
 #include "records.hpp"
 #include "watched_jobs.hpp"
-#include "watched_places.hpp"
 
 #include <algorithm>
 #include <optional>

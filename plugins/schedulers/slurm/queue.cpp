@@ -1,4 +1,4 @@
-#include "queue.hpp"
+#include "questions.hpp"
 
 #include "answer_lines.hpp"
 #include "listing.hpp"

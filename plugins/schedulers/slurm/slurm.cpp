@@ -1,10 +1,8 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
-#include "history.hpp"
 #include "listing.hpp"
-#include "queue.hpp"
+#include "questions.hpp"
 #include "submission.hpp"
-#include "survey.hpp"
 
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/keys.hpp"

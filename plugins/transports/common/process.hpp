@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hpcbatch/command_line.hpp"
+#include "hpcbatch/keys.hpp"
 #include "hpcbatch/result.hpp"
 #include "posix/files.hpp"
 
@@ -11,6 +12,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <poll.h>
@@ -69,5 +71,21 @@ struct TalkingProcess {
   Fd stream;  ///< its standard input and output
 };
 Result<TalkingProcess> open_process(const CommandLine& command, const Environment& environment);
+
+// Variables for commands: those by which clients of batch systems find their system, and those
+// of a site's configuration.
+
+// The variables by which the clients of batch systems find their system.
+
+inline constexpr std::array kBatchVariables{
+    "SLURM_CONF", "PBS_CONF_FILE",    "PBS_EXEC",   "PBS_SERVER", "PBS_DEFAULT", "SGE_ROOT",
+    "SGE_CELL",   "SGE_CLUSTER_NAME", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LIBDIR",  "LSF_SERVERDIR"};
+
+// Variables that a site's configuration gives to every command there.
+
+bool is_variable_name(std::string_view name);
+
+/// Of the key `environment`; throws as Keys does.
+Environment read_environment(const Keys& keys);
 
 }  // namespace hpcbatch

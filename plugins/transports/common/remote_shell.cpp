@@ -1,7 +1,7 @@
 #include "remote_shell.hpp"
 
-#include "environment.hpp"
 #include "hpcbatch/shell_quote.hpp"
+#include "process.hpp"
 
 #include <algorithm>
 #include <charconv>

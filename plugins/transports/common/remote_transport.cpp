@@ -1,6 +1,6 @@
 #include "remote_transport.hpp"
 
-#include "environment.hpp"
+#include "process.hpp"
 #include "remote_shell.hpp"
 
 #include "hpcbatch/answer_bounds.hpp"

@@ -5,7 +5,7 @@
 //   options: [ProxyJump=gate]    # each as after ssh's -o
 #include "program_login.hpp"
 
-#include "../common/environment.hpp"
+#include "../common/process.hpp"
 #include "../common/remote_transport.hpp"
 
 #include "hpcbatch/kept_connection.hpp"

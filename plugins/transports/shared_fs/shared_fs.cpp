@@ -1,7 +1,6 @@
 // Transport `shared_fs`: the site's login node is this machine, its file system is ours.
 //
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
-#include "../common/environment.hpp"
 #include "../common/process.hpp"
 
 #include "hpcbatch/own_commands.hpp"

@@ -1,7 +1,7 @@
 #include "library_login.hpp"
 
-#include "../common/environment.hpp"
 #include "../common/login.hpp"
+#include "../common/process.hpp"
 #include "../common/remote_transport.hpp"
 #include "session.hpp"
 

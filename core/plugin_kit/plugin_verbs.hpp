@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace hpcbatch::plugin_kit {
 
@@ -52,5 +53,25 @@ class HeardTogether {
 void set_case(hpcbatch_plugin_kind kind, const CheckAsked& asked);
 /// Makes an object of the plugin and throws it away; throws what that throws.
 void make_one();
+
+// `hpcbatch plugin new`: a project that builds, made from the texts of the kit.
+
+struct NewProject {
+  std::string kind;                 ///< tool, scheduler or transport
+  std::string name;                 ///< of the plugin
+  std::filesystem::path directory;  ///< new, or empty
+};
+
+/// Writes it; the files, in order.  `kit`: where a folder for each kind lies; `prefix`: where hpcbatch
+/// is installed.  Throws std::invalid_argument with one sentence, and has then written nothing.
+std::vector<std::filesystem::path> write_project(const NewProject& project,
+                                                 const std::filesystem::path& kit,
+                                                 const std::filesystem::path& prefix);
+
+// `hpcbatch plugin list`: what plugins were found where, and what was refused.
+
+/// {"searched": [folder...], "plugins": [{"kind", "name", "version" or "refused", "path", "hides": [path...]}]}
+boost::json::object list_plugins(const std::vector<std::filesystem::path>& search);
+std::string list_text(const boost::json::object& list);
 
 }  // namespace hpcbatch::plugin_kit

@@ -17,4 +17,16 @@ int run_engine(const EngineOptions& options);
 /// system allows it.  Before there are other threads, which would keep their own.
 void take_limits_of_session();
 
+// `hpcbatch fsck`: needs the store, of which the command line knows nothing.
+
+/// Exit code 0: the store is good, or what could be read was written; 1: it is damaged; 2: it could
+/// not be looked at.
+int run_fsck(const FsckOptions& options);
+
+// `hpcbatch sites add`: needs plugins, of which the command line knows nothing.
+
+/// Exit code 0: the entry was written, or shown where nobody could be asked; 1: nobody wanted it
+/// written.  Throws CommandError.
+int run_sites_add(const SitesAddOptions& options);
+
 }  // namespace hpcbatch
