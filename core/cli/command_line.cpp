@@ -4,6 +4,7 @@
 #include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/split/split_tasks.hpp"
+#include "cli/top/top.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/view.hpp"
 #include "model/check.hpp"

@@ -10,6 +10,9 @@
 #include <iterator>
 #include <numeric>
 
+#include <locale.h>
+#include <wchar.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -182,6 +185,16 @@ bool is_unseen(char32_t point) {
   });
 }
 
+/// As wcwidth(3) has it, whatever the user's locale is.
+int columns_of(char32_t point) {
+  static const locale_t kUtf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (kUtf8 == nullptr) return 1;
+  const locale_t before = ::uselocale(kUtf8);
+  const int columns = ::wcwidth(static_cast<wchar_t>(point));
+  ::uselocale(before);
+  return columns;
+}
+
 /// The first sign of a text as people see it; returns its length.
 std::size_t append_shown(std::string& out, std::string_view text, std::string_view line_end) {
   const std::size_t length = valid_sequence(text);
@@ -272,10 +285,22 @@ std::string show_lines(std::string_view text) {
   return result;
 }
 
+Letter first_letter(std::string_view text) {
+  const std::size_t length = valid_sequence(text);
+  if (length <= 1) return {};
+  const int columns = columns_of(code_point_of(text.substr(0, length)));
+  // Terminals give a letter that they do not know one.
+  return {length, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
+}
+
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  }));
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Letter letter = first_letter(text.substr(at));
+    width += letter.columns;
+    at += letter.bytes;
+  }
+  return width;
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t used,

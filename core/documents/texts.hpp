@@ -57,8 +57,15 @@ std::string show_lines(std::string_view text);
 
 // Lines that are no longer than there is room.
 
-/// Letters, not bytes.  Wide letters of Asian scripts count as one: their lines are then a little
-/// off.
+/// A code point as a terminal draws it.
+struct Letter {
+  std::size_t bytes{1};
+  std::size_t columns{1};  ///< 0 of what combines with the letter before, 2 of wide ones
+};
+/// The first of a text that is not empty; an invalid byte and a control character have one column.
+Letter first_letter(std::string_view text);
+
+/// Columns of a terminal, not bytes.
 std::size_t width_of(std::string_view text);
 
 /// Breaks at blanks where a line would be longer than `width` letters; a longer word stays whole.  The

@@ -290,15 +290,17 @@ TEST_F(LookTest, EveryListHasItsTable) {
 }
 
 TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
+  const std::string arrays =
+      R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
+                        "counts": {"done": 1, "running": 1, "waiting": 2}}]})";
   engine_answers(
       {{"GET /v1/engine",
         R"({"state": "running", "version": "1", "uptime_s": 60, "tasks": {"running": 2}, "pilots": {"running": 1}})"},
        {"GET /v1/sites", R"({"sites": []})"},
        {"GET /v1/allocations", R"({"allocations": [{"name": "old", "state": "ended"}]})"},
        {"GET /v1/pilots", R"({"pilots": [{"name": "hab12.0"}]})"},
-       {"GET /v1/arrays?per=submit&limit=50",
-        R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
-                        "counts": {"done": 1, "running": 1, "waiting": 2}}]})"}});
+       {"GET /v1/arrays?per=submit&limit=50", arrays},
+       {"GET /v1/arrays?limit=100&per=submit", arrays}});
   const CliResult once = cli({"top", "--once"});
   EXPECT_THAT(once.out, HasSubstr("tasks   running 2"));
   EXPECT_THAT(once.out, HasSubstr("1/4"));
@@ -310,29 +312,20 @@ TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
   CliOptions options;
   options.is_terminal = true;
   CliProcess live(home(), {"top"}, options);
+  live.wait_for_output("sweep");
+  live.type("3");
   live.wait_for_output("hab12.0");
   live.type("q");
-  EXPECT_EQ(live.wait().exit_code, 0);
-}
+  const CliResult ended = live.wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_TRUE(ended.out.ends_with("\x1b[?1049l"));
 
-TEST_F(LookTest, TopOnFewLinesShowsTheWorkFirst) {
-  std::string pilots;
-  for (int i = 0; i < 20; ++i)
-    pilots += (i == 0 ? "" : ",") + (R"({"name": "hab)" + std::to_string(i) + ".0\"}");
-  engine_answers({{"GET /v1/engine", R"({"state": "running", "version": "1", "uptime_s": 60})"},
-                  {"GET /v1/sites", R"({"sites": []})"},
-                  {"GET /v1/allocations", R"({"allocations": []})"},
-                  {"GET /v1/pilots", "{\"pilots\": [" + pilots + "]}"},
-                  {"GET /v1/arrays?per=submit&limit=50",
-                   R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
-                                   "counts": {"done": 1, "running": 1, "waiting": 2}}]})"}});
-  CliOptions options;
-  options.is_terminal = true;
-  options.terminal_rows = 12;
-  CliProcess live(home(), {"top"}, options);
-  live.wait_for_output("more lines; `hpcbatch top --once` prints all");
-  live.type("q");
-  EXPECT_THAT(live.wait().out, HasSubstr("sweep"));
+  CliProcess stopped(home(), {"top"}, options);
+  stopped.wait_for_output("sweep");
+  stopped.signal(SIGTERM);
+  const CliResult told = stopped.wait();
+  EXPECT_EQ(told.exit_code, 128 + SIGTERM);
+  EXPECT_TRUE(told.out.ends_with("\x1b[?1049l"));
 }
 
 }  // namespace

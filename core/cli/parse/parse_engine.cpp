@@ -313,7 +313,7 @@ void add_engine_verbs(CLI::App& app, Command& into) {
                           "Examples:\n  hpcbatch doctor\n  hpcbatch doctor --json",
                           [](Verb& verb, DoctorCommand& made) { verb.json(made.json); });
   add_report(app, into);
-  add_verb<TopCommand>(app, into, "top", "live view of engine, pilots and tasks; q ends it",
+  add_verb<TopCommand>(app, into, "top", "live view: submissions, tasks, pilots, waits; ? for help",
                        "Examples:\n  hpcbatch top\n  hpcbatch top --once",
                        [](Verb& verb, TopCommand& made) {
                          verb.flag("--once", made.once, "print it once").json(made.json);

@@ -94,26 +94,28 @@ void TaskLines::finish() {
   if (!last_.empty()) lines_.push_back(std::exchange(last_, {}));
 }
 
-Table TaskLines::table() const {
+std::vector<ListColumn> task_columns() {
   using Side = Table::Side;
-  return list_table({{"id", "ID"},
-                     {"state", "STATE"},
-                     {"tasks", "TASKS", Side::Right,
-                      [](const json::object& task, std::string_view key) {
-                        return number_at(task, key) == 1 ? "" : text_at(task, key);
-                      }},
-                     {"exit_code", "EXIT", Side::Right},
-                     {"failure", "FAILURE", Side::Left,
-                      [](const json::object& task, std::string_view key) {
-                        const std::string failure = text_at(task, key);
-                        return failure == "ok" ? "" : failure;
-                      }},
-                     {"item", "ITEM"},
-                     {"name", "NAME", Side::Left,
-                      [](const json::object& task, std::string_view key) {
-                        return text_at(task, text_at(task, key).empty() ? "tool" : key);
-                      }}},
-                    Objects(lines_.begin(), lines_.end()));
+  return {{"id", "ID"},
+          {"state", "STATE"},
+          {"tasks", "TASKS", Side::Right,
+           [](const json::object& task, std::string_view key) {
+             return number_at(task, key) == 1 ? "" : text_at(task, key);
+           }},
+          {"exit_code", "EXIT", Side::Right},
+          {"failure", "FAILURE", Side::Left,
+           [](const json::object& task, std::string_view key) {
+             const std::string failure = text_at(task, key);
+             return failure == "ok" ? "" : failure;
+           }},
+          {"item", "ITEM"},
+          {"name", "NAME", Side::Left, [](const json::object& task, std::string_view key) {
+             return text_at(task, text_at(task, key).empty() ? "tool" : key);
+           }}};
+}
+
+Table TaskLines::table() const {
+  return list_table(task_columns(), Objects(lines_.begin(), lines_.end()));
 }
 
 namespace {
@@ -238,6 +240,10 @@ std::string done_of(const json::object& submission, std::string_view key) {
 }  // namespace
 
 Table submission_table(const Objects& submissions, double now) {
+  return list_table(submission_columns(submissions, now), submissions);
+}
+
+std::vector<ListColumn> submission_columns(const Objects& submissions, double now) {
   using Side = Table::Side;
   const auto any = [&](const auto& is) {
     return std::any_of(submissions.begin(), submissions.end(), is);
@@ -250,30 +256,28 @@ Table submission_table(const Objects& submissions, double now) {
       any([](const json::object& one) { return !count_of_many(one, "cancelled").empty(); })
           ? kShortBar
           : kBar;
-  return list_table(
-      {{"id", "ID"},
-       {"state", "STATE"},
-       {"counts", "PROGRESS", Side::Left,
-        [bar](const json::object& one, std::string_view) { return bar_of(one, bar); }},
-       {"total", "DONE", Side::Right, done_of},
-       {"failed", "FAILED", Side::Right, count_of_many},
-       {"cancelled", "CANCELLED", Side::Right, count_of_many},
-       {"submitted_at", "AGE", Side::Right,
-        [now](const json::object& one, std::string_view key) {
-          return elapsed(now - number_at(one, key));
-        }},
-       {"started_at", "RUN", Side::Right,
-        [now](const json::object& one, std::string_view key) {
-          const double end = one.contains("ended_at") ? number_at(one, "ended_at") : now;
-          return one.contains(key) ? elapsed(end - number_at(one, key)) : "";
-        }},
-       {"client", "WHO", Side::Left,
-        [are_of_several](const json::object& one, std::string_view key) {
-          return are_of_several ? text_at(one, key) : "";
-        }},
-       {"name", "WHAT", Side::Left,
-        [](const json::object& one, std::string_view) { return what_of(one); }}},
-      submissions);
+  return {{"id", "ID"},
+          {"state", "STATE"},
+          {"counts", "PROGRESS", Side::Left,
+           [bar](const json::object& one, std::string_view) { return bar_of(one, bar); }},
+          {"total", "DONE", Side::Right, done_of},
+          {"failed", "FAILED", Side::Right, count_of_many},
+          {"cancelled", "CANCELLED", Side::Right, count_of_many},
+          {"submitted_at", "AGE", Side::Right,
+           [now](const json::object& one, std::string_view key) {
+             return elapsed(now - number_at(one, key));
+           }},
+          {"started_at", "RUN", Side::Right,
+           [now](const json::object& one, std::string_view key) {
+             const double end = one.contains("ended_at") ? number_at(one, "ended_at") : now;
+             return one.contains(key) ? elapsed(end - number_at(one, key)) : "";
+           }},
+          {"client", "WHO", Side::Left,
+           [are_of_several](const json::object& one, std::string_view key) {
+             return are_of_several ? text_at(one, key) : "";
+           }},
+          {"name", "WHAT", Side::Left,
+           [](const json::object& one, std::string_view) { return what_of(one); }}};
 }
 
 const Listing& listing_of(InventoryCommand::Kind kind) {

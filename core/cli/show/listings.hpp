@@ -29,6 +29,9 @@ IndexSet indices_where(const AskEngine& ask, const std::string& submission,
 /// `12.3-9` of submission 12; nothing where it is another's.
 std::optional<IndexSet> indices_of(const std::string& id, const std::string& submission);
 
+/// Of tasks as `GET /v1/tasks` lists them.
+std::vector<ListColumn> task_columns();
+
 /// Makes one line of neighbours that ended alike on different pilots.  Lines come from the highest
 /// index down; those that show an item stay as they are.
 class TaskLines {
@@ -53,6 +56,7 @@ std::string joblog_line(std::uint64_t number, const boost::json::object& task);
 /// Of summaries as `GET /v1/arrays` gives them; `now` in seconds since 1970.  Whose they are is a
 /// column where they are not all one's.
 Table submission_table(const Objects& submissions, double now);
+std::vector<ListColumn> submission_columns(const Objects& submissions, double now);
 
 /// How far it is: `#` ended well, `x` failed or cancelled, `>` running, `.` to come; each that
 /// there is has a letter at least.  `counts` by state.

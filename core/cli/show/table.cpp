@@ -115,6 +115,11 @@ std::size_t Table::width() const {
   return layout.shown.empty() ? 0 : layout.before_last + layout.widths[layout.shown.back()];
 }
 
+std::size_t Table::width_of_last() const {
+  const Layout layout = this->layout();
+  return layout.shown.empty() ? 0 : layout.widths[layout.shown.back()];
+}
+
 std::string aligned_pairs(const std::vector<NameAndValue>& pairs, std::optional<std::size_t> room) {
   std::size_t width = 0;
   for (const NameAndValue& pair : pairs) {

@@ -32,6 +32,8 @@ class Table {
   std::string text(std::optional<std::size_t> room = {}, Last last = Last::Cut) const;
   /// Of the longest line, where there is room for all.
   std::size_t width() const;
+  /// Of its last column that has a text.
+  std::size_t width_of_last() const;
 
  private:
   struct Layout {

@@ -1,4 +1,4 @@
-// The terminal: how much room it has, a line of progress on it, and a page that is drawn anew.
+// The terminal: how much room it has, and a line of progress on it.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -12,27 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <termios.h>
-
 namespace hpcbatch {
-
-/// The terminal as a page, given back as it was.  Standard output must be one.  While it lives, keys come one by one and unechoed.
-class Screen {
- public:
-  Screen();
-  ~Screen();
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
-
-  /// As many lines of `text`, and as much of each, as the terminal has room for.
-  void draw(const std::string& text);
-  /// False when the user pressed q or Ctrl-C, or `interrupt` became readable.
-  bool wait(std::chrono::milliseconds time, int interrupt);
-
- private:
-  termios before_{};
-  bool has_keys_{false};
-};
 
 /// One line of progress on a terminal's standard error, drawn over itself; nothing where it is no
 /// terminal.
@@ -66,7 +46,7 @@ std::optional<TerminalSize> terminal_size(int descriptor);
 /// How many letters a line of standard output has room for; nothing where it is no terminal.
 std::optional<std::size_t> columns_of_output();
 
-/// The first bytes of a line that show as at most so many letters.
+/// The first bytes of a line that take at most so many columns.
 std::string first_letters(const std::string& line, std::size_t letters);
 
 /// The line as it can be shown (show_lines), or, on a terminal, as several that it does not cut; those behind the first are

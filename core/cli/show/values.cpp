@@ -1,6 +1,7 @@
 #include "cli/show/values.hpp"
 
 #include "cli/parse/script.hpp"
+#include "cli/process/process.hpp"
 #include "cli/show/table.hpp"
 #include "documents/json_numbers.hpp"
 #include "documents/texts.hpp"
@@ -109,6 +110,13 @@ std::string gpus_at(const json::object& object, std::string_view key) {
     out += (out.empty() ? "" : ", ") + scalar_text(entry.value()) + " " + kind;
   }
   return out;
+}
+
+std::string bytes_of(const json::object& piece) {
+  if (!piece.contains("base64")) return text_at(piece, "text");
+  const auto bytes = decode_base64(text_at(piece, "base64"));
+  if (!bytes) throw CommandError(kExitNoEngine, "the engine sent output that is not base64");
+  return *bytes;
 }
 
 std::string whole(double number) {

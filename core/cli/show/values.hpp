@@ -31,6 +31,9 @@ std::string size_at(const boost::json::object& object, std::string_view key);
 /// `2 a100, 1 v100` of a map, or the number of any kind.
 std::string gpus_at(const boost::json::object& object, std::string_view key);
 
+/// Of a piece of output as the engine sends it; throws CommandError.
+std::string bytes_of(const boost::json::object& piece);
+
 /// Without a fraction, which is cut off.
 std::string whole(double number);
 /// 0 where it is not there or is no number.

@@ -51,13 +51,6 @@ void write_out(bool is_error, std::string_view bytes) {
   throw OutputClosed(text, error == EPIPE);
 }
 
-std::string bytes_of(const json::object& piece) {
-  if (!piece.contains("base64")) return text_at(piece, "text");
-  const auto bytes = decode_base64(text_at(piece, "base64"));
-  if (!bytes) throw CommandError(kExitNoEngine, "the engine sent output that is not base64");
-  return *bytes;
-}
-
 OutputFollower::Why OutputFollower::follow(std::optional<Clock::time_point> until) {
   if (until) engine_.give_up_at(*until);
   Why why = Why::Interrupted;

@@ -37,9 +37,6 @@ class OutputClosed : public CommandError {
 /// To our own standard output or error.  Throws OutputClosed.
 void write_out(bool is_error, std::string_view bytes);
 
-/// The bytes of a piece of output; throws CommandError.
-std::string bytes_of(const boost::json::object& piece);
-
 struct AskedOutput {
   const LogCommand& command;
   std::string task;

@@ -25,7 +25,6 @@ int stop_engine(const EngineStopCommand& command, const Session& session);
 int reload_engine(const EngineReloadCommand& command, const Session& session);
 int show_engine(const EngineStatusCommand& command, const Session& session);
 int check_installation(const DoctorCommand& command, const Session& session);
-int show_top(const TopCommand& command, const Session& session);
 int report_usage(const ReportCommand& command, const Session& session);
 int show_waits(const WaitsCommand& command, const Session& session);
 int keep_pilots(const KeepCommand& command, const Session& session);
