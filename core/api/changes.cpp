@@ -1,16 +1,21 @@
 #include "api/api.hpp"
 
+#include "api/make/submitted_files.hpp"
 #include "api/read/json_values.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
 #include "api/routes.hpp"
 #include "failure/failure.hpp"
+#include "model/quantities.hpp"
+#include "wire/wire.pb.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -54,6 +59,39 @@ Update read_update(const boost::json::object& body, const std::vector<Selection>
   return update;
 }
 
+/// Bytes, where a batch script asked for memory so and it was not said otherwise since.
+std::optional<double> memory_per_cpu(const store::ArrayRow& row) {
+  const wire::Start start = start_from_bytes(row.recipe);
+  for (const wire::Variable& variable : start.variables()) {
+    if (variable.name() != "SLURM_MEM_PER_CPU") continue;
+    const auto each = static_cast<double>(parse_size(variable.value() + "M").value_or(0));
+    const Resources& needs = row.needs.amounts;
+    const auto now = Amount::of(std::llround(each * needs.get(kCpus).value()));
+    if (each > 0 && needs.get(kMemory) == now) return each;
+  }
+  return std::nullopt;
+}
+
+/// With other cpus, memory that was asked for each of them is another; why it cannot be said.
+std::string put_memory_of_cpus(Update& update, store::Store& store) {
+  Resources& amounts = update.change.needs.amounts;
+  if (amounts.get(kCpus) == Amount{} || amounts.get(kMemory) != Amount{}) return "";
+  std::optional<std::optional<double>> all;
+  for (const ArrayId id : update.arrays) {
+    const auto row = store.history().array(id);
+    const auto each = row ? memory_per_cpu(*row) : std::nullopt;
+    if (all && *all != each)
+      return fmt::format(
+          "some of them, such as {}, have memory for each cpu; update them one by "
+          "one, or say 'memory' too",
+          id.value);
+    all = each;
+  }
+  if (all && *all)
+    amounts.set(kMemory, Amount::of(std::llround(**all * amounts.get(kCpus).value())));
+  return "";
+}
+
 void tell_changed(const std::string& verb, const Result<Changed>& changed, const ReplyPtr& reply) {
   if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
   boost::json::object counts{{"tasks", changed->tasks}};
@@ -64,6 +102,19 @@ void tell_changed(const std::string& verb, const Result<Changed>& changed, const
     counts["later"] = changed->later;
   }
   reply->answer(200, std::move(counts));
+}
+
+/// The first that there is not; empty: all are there.
+std::string unknown_of(const std::vector<Selection>& chosen, store::Store& store) {
+  for (const Selection& selection : chosen) {
+    const auto row = store.history().array(selection.array);
+    if (!row) return std::to_string(selection.array.value);
+    if (!selection.indices) continue;
+    IndexSet unknown = *selection.indices;
+    unknown.remove(row->indices);
+    if (!unknown.empty()) return fmt::format("{}.{}", selection.array.value, to_string(unknown));
+  }
+  return "";
 }
 
 }  // namespace
@@ -88,39 +139,37 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
                                   verb));
     return;
   }
-  const Update update = read_update(body.get_object(), chosen, verb == "update");
+  Update update = read_update(body.get_object(), chosen, verb == "update");
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
   const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
-  auto act = [this, verb, chosen, again, update, reply] {
+  auto act = [this, verb, chosen, again, reply](Update as_asked) {
     const auto answer = [reply, verb](const Result<Changed>& changed) {
       tell_changed(verb, changed, reply);
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
     if (verb == "retry") return runtime_.requests().retry(again, answer);
     if (verb == "requeue") return runtime_.requests().requeue(chosen, answer);
-    if (verb == "update") return runtime_.requests().update(update, answer);
+    if (verb == "update") return runtime_.requests().update(std::move(as_asked), answer);
     runtime_.requests().hold(chosen, verb == "hold", answer);
   };
+  struct Found {
+    std::string unknown, trouble;
+    Update update;
+  };
   runtime_.read(
-      [chosen](store::Store& store) -> std::string {
-        for (const Selection& selection : chosen) {
-          const auto row = store.history().array(selection.array);
-          if (!row) return std::to_string(selection.array.value);
-          if (!selection.indices) continue;
-          IndexSet unknown = *selection.indices;
-          unknown.remove(row->indices);
-          if (!unknown.empty())
-            return fmt::format("{}.{}", selection.array.value, to_string(unknown));
-        }
-        return "";
+      [chosen, update = std::move(update)](store::Store& store) mutable {
+        Found found{unknown_of(chosen, store), {}, std::move(update)};
+        if (found.unknown.empty()) found.trouble = put_memory_of_cpus(found.update, store);
+        return found;
       },
-      [reply, act = std::move(act)](const std::string& unknown) {
-        if (!unknown.empty()) {
-          reply->error(404, fmt::format("there is no task {}; nothing was changed", unknown));
-        } else {
-          act();
-        }
+      [reply, act = std::move(act)](Found found) {
+        if (!found.unknown.empty())
+          return reply->error(
+              404, fmt::format("there is no task {}; nothing was changed", found.unknown));
+        if (!found.trouble.empty())
+          return reply->error(400, found.trouble + "; nothing was changed");
+        act(std::move(found.update));
       });
 }
 

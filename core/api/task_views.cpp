@@ -280,6 +280,13 @@ bool admits_ended(const store::Filter& filter) {
          *filter.state == TaskState::Cancelled;
 }
 
+/// What an array waits for and what has not come yet.
+void put_open(json::object& line, const ArrayState& array) {
+  std::vector<Dependency> open;
+  for (const auto& [id, one] : array.open()) open.push_back(one.on);
+  if (!open.empty()) line["after_open"] = to_json(open);
+}
+
 /// What the engine holds of one array: each task that a pilot has, and those that wait as one.
 class LiveLines {
  public:
@@ -329,6 +336,8 @@ class LiveLines {
       json::object line =
           line_of(id_of(first.array, part), state, std::uint64_t{part.last} - part.first + 1);
       if (waits_for != nullptr) line["waits_for"] = waits_for;
+      if (asked_.full && (state == TaskState::Waiting || state == TaskState::Held))
+        put_open(line, *engine_.tasks().find(first.array));
       if (asked_.full && part.first == part.last) put_lease_(line, TaskId{first.array, part.first});
       return line;
     });
@@ -351,6 +360,24 @@ class LiveLines {
   PutLease put_lease_;
 };
 
+/// Of arrays that are waited for, where their users begin to count.
+void put_waits(json::object& line, store::Store& store, const std::vector<Dependency>& after) {
+  json::object first;
+  json::array delays;
+  bool is_delayed = false;
+  for (const Dependency& on : after) {
+    delays.emplace_back(seconds(on.delay));
+    is_delayed = is_delayed || on.delay > Duration{};
+    const std::string id = std::to_string(on.array.value);
+    const auto row = first.contains(id) ? std::nullopt : store.history().array(on.array);
+    // A task alone has the index 0.
+    if (row && !row->indices.contains(0))
+      first[id] = start_from_bytes(row->recipe).from_zero() ? 0 : 1;
+  }
+  if (is_delayed) line["after_delays"] = std::move(delays);
+  if (!first.empty()) line["after_first"] = std::move(first);
+}
+
 /// What all tasks of an array have in common, in the words of `GET /v1/arrays/ID`.
 void put_terms(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
   line["array"] = std::to_string(row.id.value);
@@ -360,19 +387,23 @@ void put_terms(json::object& line, store::Store& store, const store::ArrayRow& r
   line["priority"] = row.priority;
   if (row.max_running != 0) line["max_running"] = row.max_running;
   put_course(line, row.after, row.course.get());
+  put_waits(line, store, row.after);
   const wire::Start start = start_from_bytes(row.recipe);
   if (start.from_zero()) line["from_zero"] = true;
   if (start.numbered_size() != 0) line["numbered"] = true;
   if (!start.directory().empty()) line["directory"] = start.directory();
 }
 
-/// What it runs, and the files of its streams.  Of several at once they have SLURM's "no index".
+/// What it runs, and the files of its streams.  Of what waits in an array of a batch script, and of
+/// several tasks at once, they have SLURM's "no index".
 void put_run(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
   constexpr std::uint32_t kNoIndex = 4'294'967'294;
   const wire::Start start = start_from_bytes(row.recipe);
   PlaceValues values = place_values(start, task);
   std::optional<Item> item;
-  if (line.at("tasks").to_number<std::uint64_t>() != 1) {
+  const json::string& state = line.at("state").get_string();
+  const bool waits = task.index != 0 && (state == "waiting" || state == "held");
+  if (line.at("tasks").to_number<std::uint64_t>() != 1 || (waits && start.numbered_size() != 0)) {
     values.index = kNoIndex;
     values.number = batch_number(row.id);
   } else if (needs_items(row.recipe)) {
@@ -387,8 +418,13 @@ void put_run(json::object& line, store::Store& store, const store::ArrayRow& row
   json::array command;
   for (const std::string& argument : start.argv()) command.push_back(json::string(argument));
   line["command"] = std::move(command);
+  static constexpr std::array<std::pair<std::string_view, const char*>, 3> kSlurm{
+      {{"SLURM_NTASKS", "slurm_tasks"},
+       {"SLURM_MEM_PER_CPU", "slurm_memory_per_cpu"},
+       {"SLURM_JOB_COMMENT", "slurm_comment"}}};
   for (const wire::Variable& variable : start.variables()) {
-    if (variable.name() == "SLURM_NTASKS") line["slurm_tasks"] = variable.value();
+    for (const auto& [name, key] : kSlurm)
+      if (variable.name() == name) line[key] = variable.value();
   }
 }
 

@@ -43,13 +43,17 @@ struct Terms {
   std::vector<std::string> held, left_out;
   /// Of submit those that the caller of sbatch has settled, whether or not `options` has them.
   std::vector<std::string_view> settled;
+  // How many cpus and GPUs there are is known where all has been said, here and elsewhere.  0: not
+  // said.
+  std::uint64_t memory_per_cpu{0}, memory_per_gpu{0};  ///< bytes
+  std::uint32_t cpus_per_gpu{0};
 
   // What a job finds of it in its environment.
-  bool says_cpus{false};   ///< for each task
-  std::uint32_t tasks{0};  ///< 0: not said
+  bool has_no_name{false};  ///< as an empty one says
+  bool says_cpus{false};    ///< for each task
+  std::uint32_t tasks{0};   ///< 0: not said
   std::uint32_t tasks_per_node{0};
-  std::uint64_t memory_per_cpu{0};  ///< bytes; 0: not said
-  bool memory_otherwise{false};     ///< what it has of a node is not said, but for each cpu or GPU
+  bool memory_otherwise{false};  ///< what it has of a node is not said, but for each cpu or GPU
   /// That some of its options set, by sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
   std::vector<std::pair<std::string, std::string>> variables;
   std::string interpreter;              ///< qsub -S

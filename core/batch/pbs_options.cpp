@@ -427,9 +427,10 @@ Terms PbsOptions::finish() {
     options.push_back(std::to_string(value));
   };
   if (cpus_ != 0) add("--cpus", cpus_);
-  if (memory_ == 0 && terms_.memory_per_cpu != 0)
-    memory_ = terms_.memory_per_cpu * std::max<std::uint64_t>(1, cpus_);
-  if (memory_ != 0) add("--mem", memory_);
+  if (memory_ != 0) {
+    add("--mem", memory_);
+    terms_.memory_per_cpu = 0;
+  }
   if (gpus_ != 0) add("--gpus", gpus_);
   options.insert(options.end(), dependency_.begin(), dependency_.end());
   terms_.held.insert(terms_.held.end(), dependency_told_.begin(), dependency_told_.end());

@@ -2,10 +2,12 @@
 
 #include "batch/directives.hpp"
 #include "model/batch_number.hpp"
+#include "model/index_set.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -20,13 +22,29 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDependen
      {"after", "--after-start"},
      {"afternotok", "--after-failed"}}};
 
-/// `12_3` of `2000000012_3`, the element with the user's index 3.
-std::string id_of(std::string_view text) {
+/// Where the part that begins there ends; within brackets is none.
+std::size_t part_end(std::string_view text, std::size_t begin, char separator) {
+  bool is_within = false;
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    if (text[at] == '[') is_within = true;
+    if (text[at] == ']') is_within = false;
+    if (text[at] == separator && !is_within) return at;
+  }
+  return text.size();
+}
+
+/// `12` of `2000000012` and `2000000012_*`; `12_3`, `12_5` of `2000000012_[3,5]`, the elements with
+/// these indices of the user's.
+std::vector<std::string> ids_of(std::string_view text) {
   const std::size_t line = std::min(text.find('_'), text.size());
   const auto number = number_in(text.substr(0, line));
-  const bool has_index = line < text.size();
-  const auto index = has_index ? number_in(text.substr(line + 1)) : std::nullopt;
-  if (!number || (has_index && !index))
+  std::string_view indices = text.substr(std::min(line + 1, text.size()));
+  if (indices.starts_with('[') && indices.ends_with(']'))
+    indices = indices.substr(1, indices.size() - 2);
+  const bool is_whole = line == text.size() || indices == "*";
+  const auto set = is_whole ? std::nullopt : parse_index_set(indices);
+  constexpr std::uint64_t kMost = 10'000;
+  if (!number || (!is_whole && (!set || set->empty() || set->size() > kMost)))
     throw std::invalid_argument("'" + std::string(text) +
                                 "' is no number of a job; write 2000000012, or 2000000012_3");
   const auto id = id_of_batch_number(*number);
@@ -35,10 +53,16 @@ std::string id_of(std::string_view text) {
         "job " + std::string(text) +
         " is the batch system's own; tasks of hpcbatch can wait for each other, by numbers from "
         "2000000001");
-  return std::to_string(id->value) + (index ? "_" + std::to_string(*index) : "");
+  if (is_whole) return {std::to_string(id->value)};
+  std::vector<std::string> ids;
+  const auto ranges = set->ranges();
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range)
+    for (std::uint64_t index = range->first; index <= range->last; ++index)
+      ids.push_back(std::to_string(id->value) + "_" + std::to_string(index));
+  return ids;
 }
 
-void add_id(std::string_view option, std::string_view text, std::vector<std::string>& options) {
+void add_ids(std::string_view option, std::string_view text, std::vector<std::string>& options) {
   const std::size_t plus = std::min(text.find('+'), text.size());
   std::string delay;
   if (plus < text.size()) {
@@ -49,18 +73,20 @@ void add_id(std::string_view option, std::string_view text, std::vector<std::str
           "': only `after` takes a time, in minutes, as after:2000000012+10");
     delay = "+" + std::to_string(*minutes * 60) + "s";
   }
-  options.emplace_back(option);
-  options.push_back(id_of(text.substr(0, plus)) + delay);
+  for (const std::string& id : ids_of(text.substr(0, plus))) {
+    options.emplace_back(option);
+    options.push_back(id + delay);
+  }
 }
 
 void add_one(std::string_view one, std::vector<std::string>& options) {
-  if (one == "singleton") {
-    options.emplace_back("--singleton");
-    return;
-  }
   const std::size_t colon = std::min(one.find(':'), one.size());
   std::string word(one.substr(0, colon));
   for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word == "singleton" && colon == one.size()) {
+    options.emplace_back("--singleton");
+    return;
+  }
   std::string_view kind = word;
   // A number alone is what sbatch called afterany before it had words.
   if (number_in(kind))
@@ -78,8 +104,8 @@ void add_one(std::string_view one, std::vector<std::string>& options) {
                                 "of tasks of hpcbatch");
   if (one.empty()) throw std::invalid_argument("it names no job");
   for (std::size_t at = 0; at <= one.size();) {
-    const std::size_t stop = std::min(one.find(':', at), one.size());
-    add_id(known->second, one.substr(at, stop - at), options);
+    const std::size_t stop = part_end(one, at, ':');
+    add_ids(known->second, one.substr(at, stop - at), options);
     at = stop + 1;
   }
 }
@@ -88,13 +114,13 @@ void add_one(std::string_view one, std::vector<std::string>& options) {
 
 std::vector<std::string> slurm_dependency(const std::string& text) {
   const bool any = text.find('?') != std::string::npos;
-  if (any && text.find(',') != std::string::npos)
+  if (any && part_end(text, 0, ',') != text.size())
     throw std::invalid_argument("`,` means all of them and `?` one of them; use one of the two");
   std::vector<std::string> options;
   // A loop whose list is empty waits for nothing.
-  if (text.empty()) return options;
+  if (text.empty() || text == "0") return options;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(any ? '?' : ',', begin), text.size());
+    const std::size_t end = part_end(text, begin, any ? '?' : ',');
     add_one(std::string_view(text).substr(begin, end - begin), options);
     begin = end + 1;
   }

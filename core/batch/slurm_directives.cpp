@@ -28,7 +28,7 @@ constexpr std::array kDirectives{
     Directive{"chdir", 'D', kNeeded, Holds, "`--cwd`"},
     Directive{"cluster-constraint", 0, kNeeded, Refused, "say --site NAME for one of your sites"},
     Directive{"clusters", 'M', kNeeded, Refused, "say --site NAME for one of your sites"},
-    Directive{"comment", 0, kNeeded, LeftOut, kOfJob},
+    Directive{"comment", 0, kNeeded, Holds, "shown where SLURM shows it"},
     Directive{"consolidate-segments", 0, kNone, LeftOut, kOneNode},
     Directive{"constraint", 'C', kNeeded, Holds, "`--constraint`"},
     Directive{"container", 0, kNeeded, Refused,

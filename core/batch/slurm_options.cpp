@@ -22,8 +22,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFormerly
     {{"workdir", "chdir"}, {"share", "oversubscribe"}, {"cpus", "cpus-per-task"}}};
 
 /// Options that a job finds in a variable, as they were said or as 1.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kVariables{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kVariables{
     {{"acctg-freq", "SLURM_ACCTG_FREQ"},
+     {"comment", "SLURM_JOB_COMMENT"},
      {"cpu-freq", "SLURM_CPU_FREQ_REQ"},
      {"cpus-per-gpu", "SLURM_CPUS_PER_GPU"},
      {"dependency", "SLURM_JOB_DEPENDENCY"},
@@ -94,6 +95,11 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
 bool is_slurm_unlimited(std::string_view text) {
   const std::string word = upper(text);
   return word == "UNLIMITED" || word == "INFINITE" || word == "-1";
+}
+
+std::optional<std::chrono::seconds> slurm_limit(std::string_view text) {
+  const auto time = slurm_time(text);
+  return time ? std::optional(std::chrono::ceil<std::chrono::minutes>(*time)) : std::nullopt;
 }
 
 bool is_slurm_variable(std::string_view name) {
@@ -177,14 +183,24 @@ void SlurmOptions::take_all() {
     if (name == "no-requeue") return "requeue";
     return name == "oversubscribe" ? "exclusive" : name;
   };
+  const auto gives_way = [&](const Asked& one, const Asked& other) {
+    if (kind_of(one) != kind_of(other)) return false;
+    // For a node, a cpu or a GPU: what a variable says does not come before what a script says in
+    // another way.
+    const bool is_otherwise = kind_of(one) == "mem" &&
+                              one.directive->name != other.directive->name &&
+                              (one.by == SaidBy::Variable) != (other.by == SaidBy::Variable);
+    return is_otherwise ? one.by == SaidBy::Variable : &one < &other;
+  };
   for (auto one = asked_.begin(); one != asked_.end(); ++one) {
-    const auto says_it_again = [&](const Asked& later) { return kind_of(later) == kind_of(*one); };
-    if (std::any_of(one + 1, asked_.end(), says_it_again)) continue;
+    if (std::any_of(asked_.begin(), asked_.end(),
+                    [&](const Asked& other) { return gives_way(*one, other); }))
+      continue;
     where_ = one->where;
     std::string_view ours = one->directive->option_of_submit();
     ours = ours.substr(0, ours.find('='));
-    if (one->by == SaidBy::Caller && !ours.empty()) terms_.settled.push_back(ours);
-    if (one->by == SaidBy::Caller && one->directive->name == "dependency")
+    if (one->by != SaidBy::Script && !ours.empty()) terms_.settled.push_back(ours);
+    if (one->by != SaidBy::Script && one->directive->name == "dependency")
       terms_.settled.insert(terms_.settled.end(), kDependencyOptions.begin(),
                             kDependencyOptions.end());
     const Terms before = terms_;
@@ -199,9 +215,22 @@ void SlurmOptions::take_all() {
   }
 }
 
+/// Of some an empty value, such as one of a variable that is not set, is none.
+bool SlurmOptions::is_nothing_said(std::string_view name, const Said& said) {
+  static constexpr std::array<std::string_view, 14> kNames{
+      "account", "array", "chdir",     "constraint", "dependency", "error", "exclude",
+      "gpus",    "input", "mail-user", "licenses",   "nodelist",   "qos",   "reservation"};
+  return said.has_value && said.value.empty() &&
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 void SlurmOptions::take(const Asked& asked) {
   const auto& [directive_of, said, where, by] = asked;
   const Directive& directive = *directive_of;
+  if (is_nothing_said(directive.name, said)) {
+    terms_.held.push_back(said.text);
+    return;
+  }
   if (directive.fate == Fate::Refused) refuse(said.text, directive.what);
   put_variables(directive.name, said);
   if (directive.fate == Fate::LeftOut) {
@@ -248,8 +277,10 @@ void SlurmOptions::put_variables(std::string_view name, const Said& said) {
 
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   using S = SlurmOptions;
-  static constexpr std::array<std::pair<std::string_view, Reader>, 26> kReaders{
+  static constexpr std::array<std::pair<std::string_view, Reader>, 28> kReaders{
       {{"array", &S::array},
+       {"job-name", &S::job_name},
+       {"comment", &S::comment},
        {"cpus-per-task", &S::cpus},
        {"ntasks", &S::tasks},
        {"nodes", &S::nodes},
@@ -280,9 +311,10 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   return nullptr;
 }
 
-/// With `%0` as many at once as may be.
+/// With `%0` as many at once as may be; brackets, as squeue shows them, mean nothing.
 std::optional<SlurmOptions::Words> SlurmOptions::array(const Said& said) {
-  const std::string& value = said.value;
+  std::string value = said.value;
+  std::erase_if(value, [](char c) { return c == '[' || c == ']'; });
   return Words{"--array", value.ends_with("%0") ? value.substr(0, value.size() - 2) : value};
 }
 
@@ -292,6 +324,17 @@ std::optional<SlurmOptions::Words> SlurmOptions::cpus(const Said& said) {
   cpus_per_task_ = *count;
   terms_.says_cpus = true;
   return Words{"--cpus", said.value};
+}
+
+std::optional<SlurmOptions::Words> SlurmOptions::job_name(const Said& said) {
+  terms_.has_no_name = said.value.empty();
+  if (terms_.has_no_name) return Words{};
+  return Words{"--name", value_for("--name", said.value)};
+}
+
+/// It is in the job's variables.
+std::optional<SlurmOptions::Words> SlurmOptions::comment(const Said&) {
+  return Words{};
 }
 
 /// `1`, `1-1`, `1-4`: one of them is enough.
@@ -333,7 +376,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_cpu(const Said& said
 std::optional<SlurmOptions::Words> SlurmOptions::memory_per_gpu(const Said& said) {
   const auto bytes = parse_size(memory_of(said.value));
   if (!bytes || *bytes == 0) return std::nullopt;
-  memory_per_gpu_ = *bytes;
+  terms_.memory_per_gpu = *bytes;
   terms_.memory_otherwise = true;
   return Words{};
 }
@@ -341,13 +384,13 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_gpu(const Said& said
 std::optional<SlurmOptions::Words> SlurmOptions::cpus_per_gpu(const Said& said) {
   const auto count = small_number(said.value);
   if (!count) return std::nullopt;
-  cpus_per_gpu_ = *count;
+  terms_.cpus_per_gpu = *count;
   return Words{};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
   if (is_slurm_unlimited(said.value)) return Words{};
-  const auto time = slurm_time(said.value);
+  const auto time = slurm_limit(said.value);
   if (!time) return std::nullopt;
   if (time->count() == 0) return Words{};
   return Words{"--time", std::to_string(time->count()) + "s"};
@@ -385,7 +428,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::error(const Said& said) {
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::input(const Said& said) {
-  if (said.value.empty() || said.value == "none") return Words{};
+  if (said.value == "none") return Words{};
   // Only what writes knows where it runs.
   if (!is_slurm_file(said.value) || said.value.find("%N") != std::string::npos) return std::nullopt;
   return Words{"--stdin", kPatternMark + said.value};
@@ -488,25 +531,12 @@ Terms SlurmOptions::finish() {
     add("--gpus", (colon == std::string::npos ? "" : each.substr(0, colon + 1)) +
                       std::to_string(count_in(each) * tasks));
   }
+  if (terms_.cpus_per_gpu != 0 && terms_.says_cpus)
+    throw std::invalid_argument("--cpus-per-gpu is mutually exclusive with --cpus-per-task");
   // However many cpus are said, before or behind it.
   if (exclusive_) add("--cpus", "all");
-  std::uint64_t gpus = 0;
-  for (std::size_t at = 0; at + 1 < options.size(); ++at)
-    if (options[at] == "--gpus") gpus = count_in(options[at + 1]);
-  std::uint64_t cpus = tasks * std::max(1U, cpus_per_task_);
-  if (cpus_per_gpu_ != 0) cpus = std::max<std::uint64_t>(1, gpus) * cpus_per_gpu_;
-  if (!exclusive_ && (tasks > 1 || cpus_per_gpu_ != 0)) add("--cpus", std::to_string(cpus));
-  std::uint64_t memory = 0;
-  // More than any node has, and no overflow.
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  terms_.memory_per_cpu = std::min(terms_.memory_per_cpu, kMost / cpus);
-  memory_per_gpu_ = std::min(memory_per_gpu_, kMost / std::max<std::uint64_t>(1, gpus));
-  if (terms_.memory_per_cpu != 0) memory = terms_.memory_per_cpu * cpus;
-  if (memory_per_gpu_ != 0) memory = memory_per_gpu_ * std::max<std::uint64_t>(1, gpus);
-  if (exclusive_ && terms_.memory_per_cpu != 0)
-    add("--mem", "all");
-  else if (memory != 0)
-    add("--mem", std::to_string(memory));
+  const std::uint64_t cpus = tasks * std::max(1U, cpus_per_task_);
+  if (!exclusive_ && tasks > 1 && terms_.cpus_per_gpu == 0) add("--cpus", std::to_string(cpus));
   return std::move(terms_);
 }
 

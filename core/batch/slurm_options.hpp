@@ -3,8 +3,10 @@
 
 #include "batch/directives.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,8 +14,9 @@
 
 namespace hpcbatch::batch {
 
-/// Whose words they are.  What the caller of sbatch says goes over all lines of his script.
-enum class SaidBy : std::uint8_t { Script, Caller };
+/// Whose words they are.  What the caller of sbatch says, in variables and on the command line, goes
+/// over all lines of his script.
+enum class SaidBy : std::uint8_t { Script, Variable, Caller };
 
 /// Reads options as sbatch(1) does, one list of words after the other: of several of a kind the last
 /// holds, and what the others ask for does not matter.
@@ -54,8 +57,11 @@ class SlurmOptions {
   void put_variables(std::string_view name, const Said& said);
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;
   static Reader reader_of(std::string_view name);
+  static bool is_nothing_said(std::string_view name, const Said& said);
 
   std::optional<Words> array(const Said& said);
+  std::optional<Words> job_name(const Said& said);
+  std::optional<Words> comment(const Said& said);
   std::optional<Words> cpus(const Said& said);
   std::optional<Words> nodes(const Said& said);
   std::optional<Words> tasks(const Said& said);
@@ -85,14 +91,17 @@ class SlurmOptions {
   Words said_beside_;
   std::vector<Asked> asked_;
   Terms terms_;
-  std::uint32_t cpus_per_task_{0}, cpus_per_gpu_{0};
-  std::uint64_t memory_per_gpu_{0};
+  std::uint32_t cpus_per_task_{0};
   std::string gpus_per_task_;
   bool exclusive_{false};
 };
 
 /// `UNLIMITED`, `infinite` or `-1`, as times are where there is no limit.
 bool is_slurm_unlimited(std::string_view text);
+
+/// A job's limit as the batch system takes it: whole minutes, of parts of one the next.  Nothing where
+/// it is no time (batch_time.hpp).
+std::optional<std::chrono::seconds> slurm_limit(std::string_view text);
 
 /// Whether an option of sbatch sets it, and nothing else does.
 bool is_slurm_variable(std::string_view name);

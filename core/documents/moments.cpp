@@ -1,11 +1,14 @@
 #include "documents/moments.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -40,6 +43,22 @@ bool read_as(std::string_view text, const std::array<const char*, Size>& formats
   return false;
 }
 
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string lower(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+std::string without_blanks(std::string_view text) {
+  std::string word(text);
+  std::erase_if(word, is_blank);
+  return word;
+}
+
 std::optional<double> unit_of(std::string_view word) {
   if (word.ends_with('s') && word.size() > 1) word.remove_suffix(1);
   if (word.empty() || word == "second" || word == "sec" || word == "s") return 1;
@@ -62,64 +81,105 @@ std::optional<double> offset_of(std::string_view text) {
   return sign * static_cast<double>(count) * *unit;
 }
 
-std::optional<double> named_moment(std::string_view word, double now) {
-  std::tm day = local(now);
-  day.tm_hour = day.tm_min = day.tm_sec = 0;
-  if (word == "now") return now;
-  if (word == "today" || word == "midnight") return seconds_of(day);
-  if (word == "tomorrow") ++day.tm_mday;
-  if (word == "noon") day.tm_hour = 12;
-  if (word == "fika") day.tm_hour = 15;
-  if (word == "teatime") day.tm_hour = 16;
-  if (word == "tomorrow" || day.tm_hour != 0) return seconds_of(day);
+enum class Kind : std::uint8_t { Fixed, TimeOfDay, Yearless };
+
+struct Reading {
+  double seconds;
+  Kind kind;
+};
+
+/// `12:00`, `noon`.
+bool read_time(std::string_view text, std::tm& parts) {
+  static constexpr std::array<std::pair<std::string_view, int>, 4> kWords{
+      {{"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
+  parts.tm_min = parts.tm_sec = 0;
+  for (const auto& [word, hour] : kWords) {
+    if (text != word) continue;
+    parts.tm_hour = hour;
+    return true;
+  }
+  return read_as(text, kTimesOfDay, parts);
+}
+
+/// `tomorrow`, `2026-01-31`; its midnight.
+std::optional<Kind> read_day(std::string_view text, std::tm& parts) {
+  parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+  if (text == "today") return Kind::Fixed;
+  if (text == "tomorrow") {
+    ++parts.tm_mday;
+    return Kind::Fixed;
+  }
+  if (read_as(text, std::array{"%Y-%m-%d", "%m/%d/%y", "%m.%d.%y", "%m%d%y"}, parts))
+    return Kind::Fixed;
+  if (read_as(text, std::array{"%m/%d", "%m.%d", "%m%d"}, parts)) return Kind::Yearless;
+  return std::nullopt;
+}
+
+std::optional<Reading> read_day_and_time(std::string_view day, std::string_view time, double now) {
+  std::tm parts = local(now);
+  const auto kind = read_day(day, parts);
+  if (!kind || !read_time(time, parts)) return std::nullopt;
+  return Reading{seconds_of(parts), *kind};
+}
+
+/// `now+1hour`, with blanks between its parts or without.
+std::optional<double> relative_moment(const std::string& text, double now) {
+  const std::size_t sign = std::min(text.find_first_of("+-"), text.size());
+  const std::string word = text.substr(0, sign);
+  std::tm parts = local(now);
+  double from = now;
+  if (word != "now") {
+    if (!read_time(word, parts) && !(word.starts_with("to") && read_day(word, parts)))
+      return std::nullopt;
+    from = seconds_of(parts);
+  }
+  if (sign == text.size()) return word == "now" ? std::optional(from) : std::nullopt;
+  const auto offset = offset_of(std::string_view(text).substr(sign));
+  return offset ? std::optional(from + *offset) : std::nullopt;
+}
+
+std::optional<Reading> read_moment(std::string_view said, double now) {
+  const std::string text = lower(said);
+  if (text.starts_with("uts")) {
+    double seconds = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + 3, end, seconds);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+    return Reading{seconds, Kind::Fixed};
+  }
+  if (const auto moment = relative_moment(without_blanks(text), now))
+    return Reading{*moment, Kind::Fixed};
+  std::tm parts = local(now);
+  if (read_time(text, parts)) return Reading{seconds_of(parts), Kind::TimeOfDay};
+  parts = local(now);
+  if (const auto kind = read_day(text, parts)) return Reading{seconds_of(parts), *kind};
+  for (std::size_t at = text.find_first_of("t- "); at != std::string::npos;
+       at = text.find_first_of("t- ", at + 1)) {
+    const std::string_view one = std::string_view(text).substr(0, at);
+    const std::string_view other = std::string_view(text).substr(at + 1);
+    if (const auto moment = read_day_and_time(one, other, now)) return moment;
+    if (text[at] != ' ') continue;
+    if (const auto moment = read_day_and_time(other, one, now)) return moment;
+  }
   return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<double> parse_moment(std::string_view text, double now) {
-  if (text.empty()) return std::nullopt;
-  if (text.starts_with("uts")) {
-    double seconds = 0;
-    const auto [end, error] = std::from_chars(text.data() + 3, text.data() + text.size(), seconds);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional(seconds)
-                                                                    : std::nullopt;
-  }
-  const std::size_t sign = text.find_first_of("+-");
-  const std::string_view word = text.substr(0, sign);
-  if (const auto named = named_moment(word, now)) {
-    if (sign == std::string_view::npos) return named;
-    const auto offset = offset_of(text.substr(sign));
-    return offset ? std::optional(*named + *offset) : std::nullopt;
-  }
-  std::tm parts = local(now);
-  parts.tm_sec = 0;
-  if (read_as(text, kTimesOfDay, parts)) return seconds_of(parts);
-  parts.tm_hour = parts.tm_min = 0;
-  if (read_as(text,
-              std::array{"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d",
-                         "%m.%d.%y", "%m.%d", "%m%d%y", "%m%d", "%m/%d/%y-%H:%M:%S",
-                         "%m/%d/%y-%H:%M", "%m/%d-%H:%M:%S", "%m/%d-%H:%M"},
-              parts))
-    return seconds_of(parts);
-  return std::nullopt;
+  const auto moment = read_moment(text, now);
+  return moment ? std::optional(moment->seconds) : std::nullopt;
 }
 
 std::optional<double> parse_coming_moment(std::string_view text, double now) {
-  const auto moment = parse_moment(text, now);
-  if (!moment || *moment >= now) return moment;
-  std::tm parts = local(*moment);
-  std::tm read{};
-  const bool is_time_of_day = text == "midnight" || text == "noon" || text == "fika" ||
-                              text == "teatime" || read_as(text, kTimesOfDay, read);
-  const bool has_no_year =
-      read_as(text, std::array{"%m/%d", "%m.%d", "%m%d", "%m/%d-%H:%M:%S", "%m/%d-%H:%M"}, read);
-  if (is_time_of_day)
+  const auto moment = read_moment(text, now);
+  if (!moment) return std::nullopt;
+  if (moment->seconds >= now || moment->kind == Kind::Fixed) return moment->seconds;
+  std::tm parts = local(moment->seconds);
+  if (moment->kind == Kind::TimeOfDay)
     ++parts.tm_mday;
-  else if (has_no_year)
-    ++parts.tm_year;
   else
-    return moment;
+    ++parts.tm_year;
   return seconds_of(parts);
 }
 

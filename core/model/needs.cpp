@@ -90,7 +90,8 @@ Needs changed(Needs needs, const NeedsChange& change) {
     for (Resources& other : needs.device.edit().instead)
       change_amounts(other, beside_cpus, !some_have || has_gpus(other));
   }
-  if (change.time) needs.time = change.time;
+  // None is no limit.
+  if (change.time) needs.time = *change.time == Duration{} ? std::nullopt : change.time;
   if (!needs.guess) return needs;
   // What is said now is guessed no longer.
   if (change.amounts.get(kMemory) != Amount{}) {

@@ -86,8 +86,10 @@ json::object jobs_json(const std::vector<Job>& jobs, const Viewed& viewed) {
         {"batch_host", job.node},
         {"node_count", number_json(1)},
         {"cpus", number_json(cpus_of(job))},
-        {"memory_per_node",
-         number_json(static_cast<std::int64_t>(job.memory >> 20U), job.memory != 0)},
+        {"memory_per_cpu", number_json(static_cast<std::int64_t>(job.memory_per_cpu >> 20U),
+                                       job.memory_per_cpu != 0)},
+        {"memory_per_node", number_json(static_cast<std::int64_t>(job.memory >> 20U),
+                                        job.memory != 0 && job.memory_per_cpu == 0)},
         {"time_limit", limit_json(job)},
         {"priority", number_json(priority_of(job))},
         {"restart_cnt", job.restarts},
@@ -174,6 +176,9 @@ std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
   const double ran = job.started ? job.ended.value_or(viewed.now) - *job.started : 0;
   const std::string eligible = time(eligible_since(job));
   const std::string memory = job.memory == 0 ? "0" : memory_text(job.memory);
+  const std::string least_memory = job.memory_per_cpu == 0
+                                       ? " MinMemoryNode=" + memory
+                                       : " MinMemoryCPU=" + memory_text(job.memory_per_cpu);
   std::string first = "JobId=" + std::to_string(number_of(job));
   if (job.is_array)
     first += " ArrayJobId=" + std::to_string(array_number_of(job)) +
@@ -208,7 +213,7 @@ std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
                              "TRES=cpu=" + cpus + (job.memory == 0 ? "" : ",mem=" + memory) +
                                  ",node=1,billing=" + cpus + gpus_in_tres(job),
                              "Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
-                             "MinCPUsNode=" + cpus_of_each + " MinMemoryNode=" + memory +
+                             "MinCPUsNode=" + cpus_of_each + least_memory +
                                  " MinTmpDiskNode=" + (job.disk == 0 ? "0" : memory_text(job.disk)),
                              "Features=" + or_null(job.constraint) + " DelayBoot=00:00:00",
                              "OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",

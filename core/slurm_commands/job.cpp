@@ -112,7 +112,7 @@ void read_choices(Job& job, const json::object& needs) {
   if (tags == nullptr) return;
   for (const json::value& tag : *tags) {
     if (!tag.is_string()) continue;
-    const std::string text(tag.get_string());
+    const std::string& text = job.tags.emplace_back(tag.get_string());
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
@@ -170,12 +170,38 @@ void read_files(Job& job, const json::object& line) {
   if (line.contains("slurm_tasks"))
     job.tasks =
         static_cast<std::uint32_t>(std::max(1.0, std::atof(text_at(line, "slurm_tasks").c_str())));
+  job.memory_per_cpu = static_cast<std::uint64_t>(
+                           std::max(0.0, std::atof(text_at(line, "slurm_memory_per_cpu").c_str())))
+                       << 20U;
+  job.comment = text_at(line, "slurm_comment");
   const json::array* words = array_at(line, "command");
   if (words == nullptr) return;
   for (const json::value& word : *words) job.command.emplace_back(word.as_string());
   if (is_batch_command(job.command)) job.command = script_and_arguments(job.command);
   // As sbatch has it of --wrap and of what came from its standard input.
   if (!job.command.empty() && job.command.front().ends_with("/slurm_script")) job.command.clear();
+}
+
+/// What it waits for and what has not come yet, each once.
+void read_waits(Job& job, const json::object& line) {
+  const json::array* after = array_at(line, "after");
+  const json::array* open = array_at(line, "after_open");
+  if (after == nullptr || open == nullptr) return;
+  const json::array* how = array_at(line, "after_how");
+  const json::array* delays = array_at(line, "after_delays");
+  const json::object* first = object_at(line, "after_first");
+  for (std::size_t place = 0; place < after->size(); ++place) {
+    const json::value& id = after->at(place);
+    if (std::find(open->begin(), open->end(), id) == open->end()) continue;
+    Job::Wait wait{std::string(id.as_string()), "after"};
+    if (how != nullptr) wait.how = how->at(place).as_string();
+    if (delays != nullptr) wait.delay = delays->at(place).to_number<double>();
+    const std::string array = wait.id.substr(0, wait.id.find('.'));
+    if (first != nullptr && first->contains(array))
+      wait.first = first->at(array).to_number<std::uint32_t>();
+    if (std::find(job.after.begin(), job.after.end(), wait) == job.after.end())
+      job.after.push_back(std::move(wait));
+  }
 }
 
 Job job_in(const json::object& line) {
@@ -188,8 +214,9 @@ Job job_in(const json::object& line) {
   job.state = state_in(line);
   job.reason = reason_in(line);
   job.name = text_at(line, "name");
-  if (job.name.empty()) job.name = text_at(line, "tool");
-  if (job.name.empty()) job.name = "task";
+  // One of sbatch's has none where its user has said so.
+  if (job.name.empty() && !job.numbered) job.name = text_at(line, "tool");
+  if (job.name.empty() && !job.numbered) job.name = "task";
   job.directory = text_at(line, "directory");
   job.node = text_at(line, "node");
   read_needs(job, line);
@@ -212,16 +239,7 @@ Job job_in(const json::object& line) {
   job.max_running = static_cast<std::uint32_t>(number_at(line, "max_running"));
   const auto attempt = static_cast<std::uint32_t>(number_at(line, "attempt"));
   job.restarts = attempt > 1 ? attempt - 1 : 0;
-  if (const json::array* after = array_at(line, "after")) {
-    const json::array* how = array_at(line, "after_how");
-    for (const json::value& id : *after) {
-      const std::size_t place = job.after.size();
-      job.after.push_back(
-          {std::string(id.as_string()), how != nullptr && place < how->size()
-                                            ? std::string(how->at(place).as_string())
-                                            : std::string("after")});
-    }
-  }
+  read_waits(job, line);
   return job;
 }
 
@@ -279,7 +297,7 @@ std::string array_task_id(const Job& job) {
   if (!job.is_array) return "";
   if (!job.is_many()) return std::to_string(job.index());
   std::string text = user_indices(job);
-  if (job.max_running != 0) text += "%" + std::to_string(job.max_running);
+  if (job.is_rest && job.max_running != 0) text += "%" + std::to_string(job.max_running);
   return text;
 }
 
@@ -345,6 +363,12 @@ std::vector<Job> jobs_of(const json::array& lines, bool together) {
     }
     jobs.push_back(std::move(job));
   }
+  for (const auto& [key, at] : waiting) {
+    Job& job = jobs[at];
+    // One that is held alone stands for itself.
+    const bool is_all = job.all.size() == 1 && job.all.front().first == job.all.front().last;
+    job.is_rest = job.indices.size() != 1 || job.reason != "JobHeldUser" || is_all;
+  }
   std::stable_sort(jobs.begin(), jobs.end(), is_before);
   return jobs;
 }
@@ -356,6 +380,7 @@ std::vector<Job> one_by_one(const std::vector<Job>& jobs) {
     for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
       for (std::uint64_t index = range->first; index <= range->last; ++index) {
         all.push_back(job);
+        all.back().is_rest = false;
         all.back().indices = IndexSet(
             IndexRange{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index)});
       }
@@ -439,7 +464,9 @@ void cut_to(std::vector<Job>& jobs, const std::vector<JobName>& names) {
       whole = whole || !some;
       if (some) meant.add(*some);
     }
-    if (!whole) job.indices = job.indices.intersection(meant);
+    if (whole) continue;
+    job.indices = job.indices.intersection(meant);
+    job.is_rest = false;
   }
 }
 

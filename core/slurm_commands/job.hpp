@@ -47,11 +47,14 @@ struct Job {
   std::vector<IndexSteps> all;  ///< of the whole array
   bool numbered{false};         ///< each task of the array has a number
   bool from_zero{false};        ///< the user's indices are one less
+  bool is_rest{false};          ///< what waits of an array, be it one task
   JobState state{JobState::Pending};
   std::string reason{"None"};
+  std::vector<std::string> tags;  ///< KEY=VALUE, some of which are the following
   std::string name, partition, account, qos, reservation, constraint, directory, node, comment;
   double cpus{1};
-  std::uint64_t memory{0};  ///< bytes; 0: not said
+  std::uint64_t memory{0};          ///< bytes; 0: not said
+  std::uint64_t memory_per_cpu{0};  ///< of these; 0: it was said for all cpus together
   std::uint64_t disk{0};
   std::optional<double> time_limit;
   std::string gpus;                                 ///< `gpu:a100:2`; empty: none
@@ -63,10 +66,13 @@ struct Job {
   std::uint32_t max_running{0};
   std::uint32_t restarts{0};
   struct Wait {
-    std::string id;   ///< of the engine
-    std::string how;  ///< the key of a task that says so: `after`, `after_any`
+    std::string id;                        ///< of the engine
+    std::string how;                       ///< the key of a task that says so: `after`, `after_any`
+    std::optional<std::uint32_t> first{};  ///< of an array: the first index that its user knows
+    double delay{0};                       ///< seconds
+    bool operator==(const Wait&) const = default;
   };
-  std::vector<Wait> after;
+  std::vector<Wait> after;   ///< what has not come yet
   bool one_of_after{false};  ///< is enough
   bool is_singleton{false};
   bool is_requeued{true};                 ///< where its node dies
@@ -77,7 +83,7 @@ struct Job {
   std::uint32_t tasks{1};            ///< for steps of srun
 
   /// Several of an array that wait.
-  bool is_many() const { return is_array && indices.size() != 1; }
+  bool is_many() const { return is_array && (is_rest || indices.size() != 1); }
   /// The user's index of one task.
   std::uint32_t index() const { return indices.ranges().front().first - (from_zero ? 1 : 0); }
 };

@@ -24,6 +24,10 @@ std::string cpus_text(const Job& job) {
   return std::to_string(cpus_of(job));
 }
 
+std::string cpus_of_each(const Job& job, const Viewed&) {
+  return std::to_string(std::max(1L, cpus_of(job) / static_cast<long>(job.tasks)));
+}
+
 std::string moment_or(const std::optional<double>& time, const Viewed& viewed) {
   return time ? moment(*time, viewed.time_format) : "N/A";
 }
@@ -94,8 +98,7 @@ const Named kNamed[] =
          [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
         {'B', "batchhost", "EXEC_HOST", "EXEC_HOST",
          [](const Job& job, const Viewed&) { return job.node.empty() ? "n/a" : job.node; }},
-        {'c', "mincpus", "MIN_CPUS", "MIN_CPUS",
-         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {'c', "mincpus", "MIN_CPUS", "MIN_CPUS", cpus_of_each},
         {'C', "numcpus", "CPUS", "CPUS",
          [](const Job& job, const Viewed&) { return cpus_text(job); }},
         {'d', "mintmpdisk", "MIN_TMP_DISK", "MIN_TMP_DISK",
@@ -127,7 +130,9 @@ const Named kNamed[] =
         {'l', "timelimit", "TIME_LIMIT", "TIME_LIMIT", time_limit},
         {'L', "timeleft", "TIME_LEFT", "TIME_LEFT", time_left},
         {'m', "minmemory", "MIN_MEMORY", "MIN_MEMORY",
-         [](const Job& job, const Viewed&) { return memory_text(job.memory); }},
+         [](const Job& job, const Viewed&) {
+           return memory_text(job.memory_per_cpu != 0 ? job.memory_per_cpu : job.memory);
+         }},
         {'M', "timeused", "TIME", "TIME",
          [](const Job& job, const Viewed& viewed) { return short_duration(ran(job, viewed)); }},
         {'n', "reqnodes", "REQ_NODES", "REQ_NODES",
@@ -239,8 +244,7 @@ const Named kNamed[] =
          [](const Job& job, const Viewed&) { return job.gpus.empty() ? "N/A" : job.gpus; }},
         {0, "maxcpus", "MAX_CPUS", "MAX_CPUS",
          [](const Job& job, const Viewed&) { return cpus_text(job); }},
-        {0, "cpus-per-task", "CPUS_PER_TASK", "CPUS_PER_TASK",
-         [](const Job& job, const Viewed&) { return cpus_text(job); }},
+        {0, "cpus-per-task", "CPUS_PER_TASK", "CPUS_PER_TASK", cpus_of_each},
         {0, "tres-alloc", "TRES_ALLOC", "TRES_ALLOC",
          [](const Job& job, const Viewed&) { return tres_of(job); }},
         {0, "accruetime", "ACCRUE_TIME", "ACCRUE_TIME", eligible_text},
@@ -310,13 +314,19 @@ std::string dependency_text(const Job& job, const Viewed&) {
                                                          {"after_start", "after"},
                                                          {"after_failed", "afternotok"}};
   std::string text = job.is_singleton ? "singleton(unfulfilled)" : "";
-  for (const auto& [id, how] : job.after) {
+  for (const Job::Wait& wait : job.after) {
     std::uint64_t number = 0;
-    const auto [dot, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-    std::string index(dot, id.data() + id.size());
-    if (!index.empty()) index.front() = '_';
+    std::uint32_t index = 0;
+    const char* const end = wait.id.data() + wait.id.size();
+    const char* const dot = std::from_chars(wait.id.data(), end, number).ptr;
     text += text.empty() ? "" : job.one_of_after ? "?" : ",";
-    text += kWords.at(how) + ":" + std::to_string(kBatchNumbers + number) + index + "(unfulfilled)";
+    text += kWords.at(wait.how) + ":" + std::to_string(kBatchNumbers + number);
+    if (dot != end && std::from_chars(dot + 1, end, index).ec == std::errc{})
+      text += "_" + std::to_string(index - 1 + wait.first.value_or(1));
+    else if (wait.first)
+      text += "_*";
+    if (wait.delay > 0) text += "+" + std::to_string(std::lround(wait.delay / 60));
+    text += "(unfulfilled)";
   }
   return text;
 }

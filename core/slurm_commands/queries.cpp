@@ -147,6 +147,8 @@ Wanted wanted_by(const Parsed& parsed, const Call& call, const Viewed& viewed) {
   const std::string states = said(parsed, "states", call, "SQUEUE_STATES");
   if (parsed.has("start"))
     wanted.states = std::set{JobState::Pending};
+  else if (states.empty() && parsed.has("json"))
+    wanted.states.reset();
   else if (states.empty() && !parsed.has("states"))
     wanted.states = std::set{JobState::Pending, JobState::Running, JobState::Completing};
   else
@@ -180,13 +182,17 @@ bool asks_for_files(const Parsed& parsed, const Call& call) {
   for (std::size_t at = letters.find('%'); at != std::string::npos;
        at = letters.find('%', at + 1)) {
     const std::size_t letter = letters.find_first_not_of(".0123456789", at + 1);
-    if (letter != std::string::npos && letters[letter] == 'o') return true;
+    if (letter != std::string::npos &&
+        std::string_view("ckmo").find(letters[letter]) != std::string_view::npos)
+      return true;
   }
   std::string names = said(parsed, "Format", call, "SQUEUE_FORMAT2");
   for (char& letter : names)
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return names.find("command") != std::string::npos || names.find("std") != std::string::npos ||
-         names.find("numtasks") != std::string::npos;
+  constexpr std::array<std::string_view, 7> kNames{
+      "command", "std", "numtasks", "comment", "minmemory", "mincpus", "cpus-per-task"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return names.find(name) != std::string::npos; });
 }
 
 /// The words less what the real command does not know, or is asked in its place.
@@ -342,10 +348,11 @@ Wanted wanted_of_accounting(const Parsed& parsed, const Viewed& viewed) {
   return wanted;
 }
 
-/// StdOut and its like, which lines of tasks have where they are asked for.
-bool names_stream(const std::string& field) {
-  return field.size() > 2 && (field[0] == 's' || field[0] == 'S') &&
-         (field[1] == 't' || field[1] == 'T') && (field[2] == 'd' || field[2] == 'D');
+/// StdOut and its like and comments, which lines of tasks have where they are asked for.
+bool names_file(std::string field) {
+  for (char& letter : field)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return field.starts_with("std") || field.starts_with("comm");
 }
 
 double midnight(double now) {
@@ -439,7 +446,7 @@ int sacct(const Call& call, const Session& session) {
   const NamedJobs named = named_jobs(parsed.list("jobs"), "sacct: fatal: Bad job/step specified: ");
   EngineJobs engine(session);
   const std::vector<std::string> fields = fields_of(parsed, call);
-  if (std::any_of(fields.begin(), fields.end(), names_stream)) engine.tell_files();
+  if (std::any_of(fields.begin(), fields.end(), names_file)) engine.tell_files();
   Wanted wanted = wanted_of_accounting(parsed, viewed);
   std::vector<Job> jobs;
   if (!parsed.has("jobs") || !named.ours.empty())

@@ -5,6 +5,7 @@
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
+#include "documents/moments.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
@@ -119,13 +120,25 @@ Batch batch_of(const Parsed& parsed, const std::string& directory, const Interru
   throw CommandFailed("sbatch: error: " + text);
 }
 
+[[noreturn]] void refused(const std::string& why) {
+  throw CommandFailed("sbatch: error: Batch job submission failed: " + why);
+}
+
+/// What waits for a moment that is over would end before it starts.
+void check_deadline(const std::string& text) {
+  const double now = std::floor(now_in_seconds());
+  if (const auto deadline = parse_coming_moment(text, now); deadline && *deadline < now)
+    refused("Requested time limit is invalid (missing or exceeds some limit)");
+}
+
 /// What the command line, the environment and the script say together.
 SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& batch,
                          const Surroundings& around) {
   WordsBeside beside{{sbatch_word("job-name", batch.name)}};
   for (const auto& [name, option] : kVariables) {
     const std::string value = variable(call, name);
-    if (!value.empty() && !is_of_command(option)) beside.last.push_back(sbatch_word(option, value));
+    if (!value.empty() && !is_of_command(option))
+      beside.variables.push_back(sbatch_word(option, value));
   }
   for (const auto& [name, value] : parsed.options) {
     if (!is_of_command(name)) beside.last.push_back(sbatch_word(name, value));
@@ -137,6 +150,7 @@ SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& ba
   asked.work.command = batch.arguments;
   try {
     SubmitCommand command = with_text_of_script(asked, batch.text, around, beside);
+    check_deadline(command.work.one("deadline"));
     // As squeue and sinfo call where those are that name none.
     if (const auto tags = command.work.said.find("tags"); tags != command.work.said.end()) {
       std::erase(tags->second, "partition=" + Viewed{}.default_partition);
@@ -146,10 +160,6 @@ SubmitCommand command_of(const Call& call, const Parsed& parsed, const Batch& ba
   } catch (const CommandError& error) {
     complain_as_sbatch(error.what());
   }
-}
-
-[[noreturn]] void refused(const std::string& why) {
-  throw CommandFailed("sbatch: error: Batch job submission failed: " + why);
 }
 
 int try_only(EngineJobs& engine, const json::object& request) {

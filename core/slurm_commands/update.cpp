@@ -1,19 +1,20 @@
 // scontrol update: what of a job's terms tasks of hpcbatch have too.
 #include "batch/slurm_dependency.hpp"
+#include "batch/slurm_options.hpp"
 #include "cli/show/values.hpp"
+#include "documents/moments.hpp"
+#include "model/item.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
-#include "slurm_commands/times.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <hpcbatch/batch_time.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
+#include <cstdint>
 #include <map>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -27,22 +28,65 @@ struct Updated {
   std::string_view name;
   std::string_view key;
 };
-constexpr Updated kUpdated[] = {{"name", "name"},          {"jobname", "name"},
-                                {"priority", "priority"},  {"nice", "priority"},
-                                {"timelimit", "time"},     {"numcpus", "cpus"},
-                                {"cpuspertask", "cpus"},   {"minmemorynode", "memory"},
-                                {"partition", "tags"},     {"account", "tags"},
-                                {"qos", "tags"},           {"reservationname", "tags"},
-                                {"features", "tags"},      {"starttime", "begin"},
-                                {"eligibletime", "begin"}, {"deadline", "deadline"},
-                                {"requeue", "requeue"},    {"arraytaskthrottle", "max_running"},
+constexpr Updated kUpdated[] = {{"name", "name"},
+                                {"jobname", "name"},
+                                {"priority", "hold"},
+                                {"nice", "priority"},
+                                {"timelimit", "time"},
+                                {"numcpus", "cpus"},
+                                {"cpuspertask", "cpus"},
+                                {"minmemorynode", "memory"},
+                                {"minmemorycpu", "memory"},
+                                {"mintmpdisknode", "disk"},
+                                {"partition", "tags"},
+                                {"account", "tags"},
+                                {"qos", "tags"},
+                                {"reservationname", "tags"},
+                                {"features", "tags"},
+                                {"starttime", "begin"},
+                                {"eligibletime", "begin"},
+                                {"deadline", "deadline"},
+                                {"requeue", "requeue"},
+                                {"arraytaskthrottle", "max_running"},
                                 {"dependency", "after"}};
 
-json::value tag_for(std::string_view name, const std::string& value) {
+[[noreturn]] void unsupported(const std::string& word) {
+  throw CommandFailed(
+      "scontrol: error: Update of this parameter is not supported: " + word +
+      "\nscontrol: error: hpcbatch changes Name, Priority, Nice, TimeLimit, NumCPUs, "
+      "CPUsPerTask, MinMemoryNode, MinMemoryCPU, MinTmpDiskNode, Partition, Account, "
+      "QOS, Features, ReservationName, StartTime, Deadline, Requeue, Dependency and "
+      "ArrayTaskThrottle");
+}
+
+[[noreturn]] void invalid(std::string_view name, const std::string& value) {
+  throw CommandFailed("scontrol: error: Invalid " + std::string(name) + " value: " + value);
+}
+
+std::uint64_t whole(std::string_view name, const std::string& value) {
+  const auto number = batch::number_in(value);
+  if (!number || *number > 1'000'000'000'000) invalid(name, value);
+  return *number;
+}
+
+/// In place of the one of that kind.
+void set_tag(std::string_view name, const std::string& value, const Job& job, json::object& set) {
   const std::string key = name == "reservationname" ? "reservation"
                           : name == "features"      ? "constraint"
                                                     : std::string(name);
-  return json::string(key + "=" + value);
+  json::value& tags = set["tags"];
+  if (!tags.is_array()) {
+    tags = json::array{};
+    for (const std::string& tag : job.tags) tags.as_array().push_back(json::string(tag));
+  }
+  json::array others;
+  for (const json::value& tag : tags.as_array()) {
+    const std::string_view text = tag.as_string();
+    if (text.substr(0, text.find('=')) != key) others.push_back(tag);
+  }
+  const bool is_usual = key == "partition" && value == Viewed{}.default_partition;
+  if (!value.empty() && !is_usual) others.push_back(json::string(key + "=" + value));
+  tags = std::move(others);
 }
 
 void set_dependency(const std::string& value, json::object& set) {
@@ -70,38 +114,110 @@ void set_dependency(const std::string& value, json::object& set) {
   }
 }
 
-/// `TimeLimit`, `+10:00`: of sbatch's forms that say when, none are relative here.
-std::string time_text(const std::string& value) {
-  const auto time = slurm_time(value);
-  if (!time) throw CommandFailed("scontrol: error: Invalid TimeLimit value: " + value);
-  return std::to_string(time->count()) + "s";
+/// `1:00:00`; `+10` and `-10` of what it has; null: no limit.
+json::value time_value(const std::string& value, const Job& job) {
+  if (batch::is_slurm_unlimited(value) && value != "-1") return nullptr;
+  const bool is_relative = value.starts_with('+') || value.starts_with('-');
+  const auto time = batch::slurm_limit(std::string_view(value).substr(is_relative ? 1 : 0));
+  if (!time || (is_relative && !job.time_limit)) invalid("TimeLimit", value);
+  auto seconds = static_cast<std::int64_t>(time->count());
+  if (is_relative) {
+    const auto before = static_cast<std::int64_t>(*job.time_limit);
+    seconds = value.front() == '+' ? before + seconds : before - seconds;
+  }
+  if (is_relative && seconds <= 0) invalid("TimeLimit", value);
+  return seconds == 0 ? json::value() : json::string(std::to_string(seconds) + "s");
 }
 
-void set_one(const Updated& known, const std::string& value, json::object& set) {
-  const std::string key(known.key);
-  if (key == "tags") {
-    json::value& tags = set[key];
-    if (!tags.is_array()) tags = json::array{};
-    tags.as_array().push_back(tag_for(known.name, value));
-  } else if (key == "after") {
-    set_dependency(value, set);
-  } else if (key == "time") {
-    set[key] = time_text(value);
-  } else if (key == "memory") {
-    const bool has_no_unit =
-        !value.empty() && std::isdigit(static_cast<unsigned char>(value.back()));
-    set[key] = value + (has_no_unit ? "M" : "");
-  } else if (key == "requeue") {
-    set[key] = value == "1" || value == "yes";
-  } else if (known.name == "nice") {
-    set[key] = value.starts_with('-') ? value.substr(1) : "-" + value;
+/// As they are counted where they are shown.
+std::int64_t priority_for(const std::string& value) {
+  constexpr std::int64_t kMost = 1'000'000;
+  const auto number = static_cast<std::int64_t>(whole("Priority", value));
+  return std::clamp(number - priority_of(Job{}), -kMost, kMost);
+}
+
+std::int64_t nice_value(const std::string& value) {
+  const bool is_negative = value.starts_with('-');
+  if (value.empty()) return 0;
+  const auto number =
+      static_cast<std::int64_t>(whole("Nice", is_negative ? value.substr(1) : value));
+  return is_negative ? -number : number;
+}
+
+/// Of the keys that say an amount.
+void set_amount(std::string_view name, const std::string& value, const Job& job,
+                json::object& set) {
+  if (name == "numcpus") {
+    set["cpus"] = whole("NumCPUs", value);
+  } else if (name == "cpuspertask") {
+    set["cpus"] = whole("CPUsPerTask", value) * job.tasks;
+  } else if (name == "minmemorynode") {
+    set["memory"] = std::to_string(whole("MinMemoryNode", value)) + "M";
+  } else if (name == "minmemorycpu") {
+    const auto cpus = set.contains("cpus") ? set.at("cpus").to_number<std::uint64_t>()
+                                           : static_cast<std::uint64_t>(cpus_of(job));
+    set["memory"] = std::to_string(whole("MinMemoryCPU", value) * cpus) + "M";
   } else {
-    set[key] = value;
+    set["disk"] = std::to_string(whole("MinTmpDiskNode", value)) + "M";
   }
 }
 
-json::object changes_in(const std::vector<std::string>& words, std::vector<std::string>& jobs) {
-  json::object set;
+void set_one(std::string_view name, std::string_view known_key, const std::string& value,
+             const Job& job, json::object& set) {
+  const std::string key(known_key);
+  if (key == "tags") {
+    set_tag(name, value, job, set);
+  } else if (key == "after") {
+    set_dependency(value, set);
+  } else if (key == "time") {
+    set[key] = time_value(value, job);
+  } else if (key == "cpus" || key == "memory" || key == "disk") {
+    set_amount(name, value, job, set);
+  } else if (key == "requeue") {
+    if (value != "0" && value != "1") invalid("Requeue", value);
+    set[key] = value == "1";
+  } else if (name == "nice") {
+    set[key] = -nice_value(value);
+  } else if (key == "hold") {
+    // Of it alone, and not beside its array's other terms, does 0 mean that it waits.
+    if (whole("Priority", value) == 0)
+      set[key] = true;
+    else
+      set["priority"] = priority_for(value);
+  } else if (key == "max_running") {
+    set[key] = whole("ArrayTaskThrottle", value);
+  } else if (key == "name") {
+    set[key] = as_it_stands(value);
+  } else {
+    const auto moment = parse_coming_moment(value, now_in_seconds());
+    if (!moment) throw CommandFailed("Invalid time specification (pos=0): " + value);
+    if (key == "deadline" && *moment < now_in_seconds())
+      throw CommandFailed("Invalid time specified");
+    set[key] = *moment;
+  }
+}
+
+struct Change {
+  std::string_view name, key;
+  std::string value;
+};
+
+/// By its whole name, or by the beginning of one alone.
+const Updated* updated_named(const std::string& name) {
+  constexpr std::size_t kLeast = 3;
+  const Updated* found = nullptr;
+  for (const Updated& one : kUpdated) {
+    if (one.name == name) return &one;
+    if (name.size() < kLeast || !one.name.starts_with(name)) continue;
+    if (found != nullptr) return nullptr;
+    found = &one;
+  }
+  return found;
+}
+
+std::vector<Change> changes_in(const std::vector<std::string>& words,
+                               std::vector<std::string>& jobs) {
+  std::vector<Change> changes;
   for (const std::string& word : words) {
     const std::size_t equals = std::min(word.find('='), word.size());
     std::string name = word.substr(0, equals),
@@ -112,43 +228,44 @@ json::object changes_in(const std::vector<std::string>& words, std::vector<std::
       jobs = split_job_names(value);
       continue;
     }
-    const auto* const known = std::find_if(
-        std::begin(kUpdated), std::end(kUpdated),
-        [&](const Updated& one) { return !name.empty() && one.name.starts_with(name); });
-    if (equals == word.size() || known == std::end(kUpdated))
-      throw CommandFailed("scontrol: error: Update of this parameter is not supported: " + word +
-                          "\nscontrol: error: hpcbatch changes Name, Priority, TimeLimit, NumCPUs, "
-                          "MinMemoryNode, Partition, StartTime, Deadline, Requeue, Dependency and "
-                          "ArrayTaskThrottle");
-    set_one(*known, value, set);
+    // `TimeLimit+=5`
+    if (name.ends_with('+') || name.ends_with('-')) {
+      value.insert(0, 1, name.back());
+      name.pop_back();
+      if (name != "timelimit") unsupported(word);
+    }
+    const Updated* known = updated_named(name);
+    const bool stands_alone = known != nullptr && known->name == "nice";
+    if (known == nullptr || (equals == word.size() && !stands_alone)) unsupported(word);
+    changes.push_back({known->name, known->key, equals == word.size() ? "100" : std::move(value)});
   }
-  return set;
+  return changes;
 }
 
-/// Of the engine, of what has not ended; all of it is there, or nothing is changed.
-std::set<std::string> open_ids(EngineJobs& engine, const std::vector<JobName>& names) {
-  std::set<std::string> ids;
+/// Of the engine, of what has not ended, one task of each array; all of it is there, or nothing is
+/// changed.
+std::map<std::string, Job> open_jobs(EngineJobs& engine, const std::vector<JobName>& names) {
+  std::map<std::string, Job> open;
   for (const JobName& name : names) {
     std::vector<Job> jobs = jobs_of(engine.lines_of(name, now_in_seconds()), false);
-    std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
-    const bool any_open =
-        std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !has_ended(job.state); });
-    if (!any_open) throw CommandFailed("Job/step already completing or completed");
+    std::erase_if(jobs,
+                  [&](const Job& job) { return !is_named(job, name) || has_ended(job.state); });
+    if (jobs.empty()) throw CommandFailed("Job/step already completing or completed");
     const Job& first = jobs.front();
     if (first.is_array && (name.indices || name.number != array_number_of(first)))
       throw CommandFailed("scontrol: error: hpcbatch changes arrays as a whole: name " +
                           std::to_string(array_number_of(first)) + " without an index");
-    for (const Job& job : jobs) ids.insert(std::to_string(job.id));
+    for (const Job& job : jobs) open.insert_or_assign(std::to_string(job.id), job);
   }
-  return ids;
+  return open;
 }
 
 }  // namespace
 
 int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJobs& engine) {
   std::vector<std::string> jobs;
-  const json::object set = changes_in(words, jobs);
-  if (jobs.empty() || set.empty())
+  const std::vector<Change> changes = changes_in(words, jobs);
+  if (jobs.empty() || changes.empty())
     throw CommandFailed("scontrol: error: say it as 'update JobId=2000000012 TimeLimit=1:00:00'");
   const NamedJobs named = named_jobs(jobs, "scontrol: error: Invalid job id: ");
   if (!named.real.empty()) {
@@ -157,10 +274,22 @@ int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJ
     }
     throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
   }
-  const std::set<std::string> ids = open_ids(engine, named.ours);
-  json::array all;
-  for (const std::string& id : ids) all.push_back(json::string(id));
-  engine.client().post("/v1/tasks/update", {{"ids", std::move(all)}, {"set", set}});
+  engine.tell_files();
+  // Those that are told the same are told it at once.
+  std::map<std::string, std::pair<json::object, json::array>> told;
+  json::array held;
+  for (const auto& [id, job] : open_jobs(engine, named.ours)) {
+    json::object set;
+    for (const Change& change : changes) set_one(change.name, change.key, change.value, job, set);
+    if (set.erase("hold") != 0) held.push_back(json::string(id));
+    if (set.empty()) continue;
+    auto& [same, ids] = told[json::serialize(set)];
+    same = std::move(set);
+    ids.push_back(json::string(id));
+  }
+  for (auto& [text, one] : told)
+    engine.client().post("/v1/tasks/update", {{"ids", one.second}, {"set", one.first}});
+  if (!held.empty()) engine.client().post("/v1/tasks/hold", {{"ids", std::move(held)}});
   return 0;
 }
 

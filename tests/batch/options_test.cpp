@@ -49,6 +49,14 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
                           "--disk", "10G"));
   EXPECT_THAT(slurm("--mem 0 --exclusive").options, ElementsAre("--mem", "all", "--cpus", "all"));
   EXPECT_THAT(slurm("-t 0 --time=UNLIMITED").options, IsEmpty());
+  EXPECT_THAT(slurm("-t 0:01").options, ElementsAre("--time", "60s")) << "whole minutes";
+  EXPECT_THAT(slurm("-t 1:01:01").options, ElementsAre("--time", "3720s"));
+  EXPECT_THAT(slurm("-a [1-3]%2").options, ElementsAre("--array", "1-3%2"));
+  EXPECT_THAT(slurm("--account= --qos= --constraint= --chdir= --nodelist= --exclude= --gpus= "
+                    "--mail-user=")
+                  .options,
+              IsEmpty())
+      << "as of variables that are not set";
   EXPECT_THAT(slurm("-J -x").options, ElementsAre("--name=-x")) << "a value it needs";
 }
 
@@ -118,21 +126,40 @@ TEST(SlurmOptionsTest, NamesAreMeantAsTheyStand) {
 TEST(SlurmOptionsTest, AllOfANodeIsAskedForWhereverTheLineStands) {
   for (const char* line : {"--exclusive -c 4", "-c 4 --exclusive"})
     EXPECT_THAT(slurm(line).options, ElementsAre("--cpus", "4", "--cpus", "all")) << line;
-  EXPECT_THAT(slurm("--exclusive -n 4 --mem-per-cpu=1G").options,
-              ElementsAre("--cpus", "all", "--mem", "all"));
+  EXPECT_THAT(slurm("--exclusive -n 4 --mem-per-cpu=1G").options, ElementsAre("--cpus", "all"));
   EXPECT_THAT(slurm("--exclusive --exclusive=user -c 4").options, ElementsAre("--cpus", "4"));
 }
 
 TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
   const Terms terms = slurm("-n 4 -c 2 --mem-per-cpu=1G -N 1");
-  EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--cpus", "8", "--mem", "8589934592"));
+  EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--cpus", "8"));
+  EXPECT_EQ(terms.memory_per_cpu, std::uint64_t{1} << 30U);
   EXPECT_EQ(terms.tasks, 4U);
   EXPECT_TRUE(terms.says_cpus);
   EXPECT_EQ(slurm("--ntasks-per-node=3").tasks, 3U);
   EXPECT_THAT(slurm("-n 2 --gpus-per-task=a100:2").options,
               ElementsAre("--gpus", "a100:2", "--gpus", "a100:4", "--cpus", "2"));
-  EXPECT_THAT(slurm("-G 2 --cpus-per-gpu=3 --mem-per-gpu=1M").options,
-              ElementsAre("--gpus", "2", "--cpus", "6", "--mem", "2097152"));
+  const Terms of_gpus = slurm("-n 2 -G 2 --cpus-per-gpu=3 --mem-per-gpu=1M");
+  EXPECT_THAT(of_gpus.options, ElementsAre("--gpus", "2"));
+  EXPECT_EQ(of_gpus.cpus_per_gpu, 3U);
+  EXPECT_EQ(of_gpus.memory_per_gpu, 1U << 20U);
+  EXPECT_THAT(refused(slurm, "-c 2 -G 2 --cpus-per-gpu=3"), HasSubstr("mutually exclusive"));
+}
+
+TEST(SlurmOptionsTest, AVariableGivesWayToMemoryThatIsSaidOtherwise) {
+  const auto memory = [](const std::string& script, const std::string& variable,
+                         const std::string& caller) {
+    SlurmOptions options("#SBATCH ");
+    options.read(split_words(script, ""), "job.sh:2: ");
+    options.read(split_words(variable, ""), "", SaidBy::Variable);
+    options.read(split_words(caller, ""), "", SaidBy::Caller);
+    return options.finish();
+  };
+  EXPECT_THAT(memory("--mem=300", "--mem-per-cpu=100", "").options, ElementsAre("--mem", "300M"));
+  EXPECT_THAT(memory("", "--mem-per-cpu=100", "--mem=300").options, ElementsAre("--mem", "300M"));
+  EXPECT_THAT(memory("--mem=300", "--mem=100", "").options, ElementsAre("--mem", "100M"));
+  EXPECT_EQ(memory("--mem-per-cpu=3", "--mem=100", "").memory_per_cpu, 3U << 20U);
+  EXPECT_EQ(memory("--mem-per-gpu=3", "--mem=100", "--mem-per-cpu=1").memory_per_cpu, 1U << 20U);
 }
 
 TEST(SlurmOptionsTest, WhatHoldsAndWhatIsLeftOutIsTold) {
@@ -163,6 +190,13 @@ TEST(SlurmOptionsTest, TasksWaitForNumbersOfOurs) {
   EXPECT_THAT(slurm("-d after:2000000012+5:2000000013,afternotok:2000000014_3,singleton").options,
               ElementsAre("--after-start", "12+300s", "--after-start", "13", "--after-failed",
                           "14_3", "--singleton"));
+  EXPECT_THAT(
+      slurm("-d afterok:2000000012_*:2000000013_[0,2-3]").options,
+      ElementsAre("--after", "12", "--after", "13_0", "--after", "13_2", "--after", "13_3"));
+  EXPECT_THAT(
+      slurm("-d after:2000000012_[1-2]+5,Singleton").options,
+      ElementsAre("--after-start", "12_1+300s", "--after-start", "12_2+300s", "--singleton"));
+  EXPECT_THAT(slurm("-d 0").options, IsEmpty());
   EXPECT_THAT(slurm("-d afterok:2000000012?afterany:2000000013").options,
               ElementsAre("--after", "12", "--after-any", "13", "--after-one"));
   EXPECT_THAT(slurm("-d 2000000012").options, ElementsAre("--after-any", "12"));
@@ -230,7 +264,8 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
       ElementsAre("--name", "fit", "--time", "2s", "--array", "1-3", "--partition", "cpu", "--cpus",
                   "2", "--mem", "104857600"));
   EXPECT_THAT(pbs("-l nodes=1:ppn=4,walltime=1:00:00,pmem=1gb").options,
-              ElementsAre("--time", "3600s", "--cpus", "4", "--mem", "4294967296"));
+              ElementsAre("--time", "3600s", "--cpus", "4"));
+  EXPECT_EQ(pbs("-l nodes=1:ppn=4,pmem=1gb").memory_per_cpu, std::uint64_t{1} << 30U);
   EXPECT_THAT(pbs("-o out.^array_index^ -j oe -v A=1,B -V -h").options,
               ElementsAre("--stdout", "out.{index}", "--export", "ALL,A=1,B", "--hold"));
   EXPECT_THAT(pbs("-o {id}.^array_index^ -N {x}").options,

@@ -221,7 +221,8 @@ TEST_F(SubmitTest, OfTheCallersVariablesThoseGoAlongThatAreExported) {
   EXPECT_EQ(environment.at("KEPT"), "2");
   EXPECT_FALSE(environment.contains("SECRET"));
   EXPECT_EQ(sent.at(0).at("env").at("A"), "b");
-  EXPECT_EQ(cli({"submit", "--export", "A,,B", "--", "true"}, own).exit_code, 2);
+  EXPECT_EQ(cli({"submit", "--export", "A,,KEPT,", "--", "true"}, own).exit_code, 0);
+  EXPECT_EQ(cli({"submit", "--export", "A,=B", "--", "true"}, own).exit_code, 2);
 }
 
 TEST_F(SubmitTest, AScriptFindsWhatSlurmWouldHaveSetWhereThatIsTrueHere) {

@@ -43,6 +43,17 @@ TEST_F(MomentsTest, ToComeATimeOfDayThatIsOverIsTomorrows) {
   EXPECT_EQ(parse_coming_moment("4:30 AM", kNow), kNow + kDay - 3.5 * kHour);
   EXPECT_EQ(parse_coming_moment("midnight", kNow), kNow + 16 * kHour);
   EXPECT_EQ(parse_coming_moment("noon", kNow), kNow + 4 * kHour);
+  EXPECT_EQ(parse_coming_moment("MIDNIGHT", kNow), kNow + 16 * kHour);
+  EXPECT_EQ(parse_coming_moment("tomorrow 10:00", kNow), kNow + kDay + 2 * kHour);
+  EXPECT_EQ(parse_coming_moment("10:00 tomorrow", kNow), kNow + kDay + 2 * kHour);
+  EXPECT_EQ(parse_coming_moment("noon tomorrow", kNow), kNow + kDay + 4 * kHour);
+  EXPECT_EQ(parse_coming_moment("today 4:30 pm", kNow), kNow + 8.5 * kHour);
+  EXPECT_EQ(parse_coming_moment("2027-01-16 07:00", kNow), kNow + kDay - kHour);
+  EXPECT_EQ(parse_coming_moment("01/14-08:00", kNow), kNow + 364 * kDay);
+  for (const char* text : {"now + 1hour", "now+1 hour", "Now+1HOUR", "09:00:00"})
+    EXPECT_EQ(parse_coming_moment(text, kNow), kNow + kHour) << text;
+  for (const char* text : {"tomorrow tomorrow", "10:00 11:00", "tomorrow 10:00 x", " ", "16:00PM"})
+    EXPECT_EQ(parse_coming_moment(text, kNow), std::nullopt) << text;
   EXPECT_EQ(parse_coming_moment("fika", kNow), kNow + 7 * kHour);
   EXPECT_EQ(parse_coming_moment("teatime", kNow), kNow + 8 * kHour);
   EXPECT_EQ(parse_coming_moment("tomorrow", kNow), kNow + 16 * kHour);

@@ -39,7 +39,10 @@ class SlurmQuestions : public testing::Test {
           const std::string_view target = request.target;
           const bool is_none = target.starts_with("/v1/arrays/") && target != "/v1/arrays/12";
           if (target.starts_with("/v1/tasks?"))
-            connection.answer(200, R"({"tasks": [{"id": "12.1-9", "state": "waiting"}]})");
+            connection.answer(
+                200,
+                R"({"tasks": [{"id": "12.1-9", "state": "waiting", "slurm_tasks": "2", "needs":
+                    {"cpus": 2, "time": 600, "tags": ["account=lab", "partition=cpu"]}}]})");
           else
             connection.answer(is_none ? 404 : 200, R"({"id": "12", "total": 9, "arrays": []})");
         });
@@ -69,6 +72,40 @@ TEST_F(SlurmQuestions, WhatAnUpdateCannotDoIsNotLeftOut) {
     EXPECT_THAT(complaint("2000000012", "Dependency=" + jobs), HasSubstr("with a submit alone"));
   EXPECT_THAT(complaint("2000000012_3", "TimeLimit=5"), HasSubstr("changes arrays as a whole"));
   EXPECT_THAT(complaint("2000000012", "TimeLimit=5"), HasSubstr("changed: /v1/tasks/update"));
+}
+
+TEST_F(SlurmQuestions, AnUpdateIsToldAsItIsMeantHere) {
+  const auto set_by = [&](std::vector<std::string> changes) {
+    changes.insert(changes.begin(), {"update", "JobId=2000000012"});
+    posted_ = "";
+    try {
+      asked_by(scontrol, changes);
+    } catch (const CommandFailed& failed) {
+      return std::string(failed.what());
+    }
+    const std::size_t set = posted_.find("\"set\":");
+    return set == std::string::npos ? posted_ : posted_.substr(set + 6);
+  };
+  EXPECT_EQ(set_by({"TimeLimit=0:30"}), R"({"time":"60s"}})");
+  EXPECT_EQ(set_by({"TimeLimit=+10"}), R"({"time":"1200s"}})");
+  EXPECT_EQ(set_by({"timelimit-=1:00"}), R"({"time":"540s"}})");
+  EXPECT_EQ(set_by({"TimeLimit=UNLIMITED"}), R"({"time":null}})");
+  EXPECT_EQ(set_by({"Partition=gpu", "qos=long"}),
+            R"({"tags":["account=lab","partition=gpu","qos=long"]}})");
+  EXPECT_EQ(set_by({"Partition=hpcbatch", "Account="}), R"({"tags":[]}})");
+  EXPECT_EQ(set_by({"CPUsPerTask=3", "MinMemoryCPU=100"}), R"({"cpus":6,"memory":"600M"}})");
+  EXPECT_EQ(set_by({"MinMemoryNode=100", "Nice=-5", "JobName=a{b}"}),
+            R"({"memory":"100M","priority":5,"name":"a{{b}}"}})");
+  EXPECT_EQ(set_by({"Nice"}), R"({"priority":-100}})");
+  EXPECT_EQ(set_by({"Priority=4294901770"}), R"({"priority":10}})");
+  EXPECT_EQ(set_by({"Priority=100"}), R"({"priority":-1000000}})") << "behind all others";
+  EXPECT_THAT(set_by({"Priority=0"}), HasSubstr("/v1/tasks/hold"));
+  EXPECT_EQ(set_by({"nic=5"}), R"({"priority":-5}})");
+  for (const char* unclear : {"n=5", "min=5", "p=5", "comment=why", "JobName"})
+    EXPECT_THAT(set_by({unclear}), HasSubstr("not supported")) << unclear;
+  for (const char* wrong : {"Requeue=maybe", "MinMemoryNode=lots", "NumCPUs=x", "TimeLimit=soon",
+                            "TimeLimit=-10", "Deadline=2020-01-01", "StartTime=whenever"})
+    EXPECT_THAT(set_by({wrong}), HasSubstr("Invalid")) << wrong;
 }
 
 TEST_F(SlurmQuestions, WhatHasEndedIsAskedForWhereItIsShown) {

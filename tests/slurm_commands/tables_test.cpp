@@ -150,6 +150,61 @@ TEST_F(SlurmTables, WhatAJobRunsAndWrites) {
   EXPECT_EQ(line_of(columns, jobs.at(0)), "/w/o.n3|2   100|");
 }
 
+TEST_F(SlurmTables, WhatAJobWaitsFor) {
+  const auto told = [&](const std::string& open) {
+    const std::string line = R"({"id": "20", "state": "waiting", "waits_for": "tasks",
+      "after": ["12.3", "13", "13", "14"], "after_delays": [0, 0, 0, 300],
+      "after_how": ["after", "after_any", "after_any", "after_start"],
+      "after_first": {"12": 0, "13": 1})";
+    return dependency_text(
+        jobs_of(boost::json::parse("[" + line + open + "}]").as_array(), true).at(0), viewed_);
+  };
+  EXPECT_EQ(told(R"(, "after_open": ["12.3", "13", "14"])"),
+            "afterok:2000000012_2(unfulfilled),afterany:2000000013_*(unfulfilled),"
+            "after:2000000014+5(unfulfilled)");
+  EXPECT_EQ(told(R"(, "after_open": ["14"])"), "after:2000000014+5(unfulfilled)");
+  EXPECT_EQ(told(""), "(null)") << "all of them have come";
+}
+
+TEST_F(SlurmTables, WhatWaitsOfAnArrayIsInBrackets) {
+  const auto shown = [](const std::string& lines, bool apart = false) {
+    auto jobs = jobs_of(boost::json::parse("[" + lines + "]").as_array(), true);
+    if (apart) jobs = one_by_one(jobs);
+    std::string text;
+    for (const Job& job : jobs) text += job_id(job) + " ";
+    return text;
+  };
+  const std::string alone = R"({"id": "20.7", "state": "held", "indices": "7"})";
+  EXPECT_EQ(shown(alone), "2000000020_[7] ");
+  EXPECT_EQ(shown(alone, true), "2000000020_7 ");
+  EXPECT_EQ(shown(R"({"id": "20.7", "state": "waiting", "waits_for": "room", "indices": "1-7"})"),
+            "2000000020_[7] ");
+  EXPECT_EQ(shown(R"({"id": "20.7", "state": "held", "indices": "1-7"})"), "2000000020_7 ")
+      << "it was held alone";
+  auto jobs =
+      jobs_of(boost::json::parse(
+                  R"([{"id": "20.1-7", "state": "held", "indices": "1-7", "max_running": 2}])")
+                  .as_array(),
+              true);
+  EXPECT_EQ(job_id(jobs.at(0)), "2000000020_[1-7%2]");
+  cut_to(jobs, {*parse_job_name("2000000020_2"), *parse_job_name("2000000020_3")});
+  EXPECT_EQ(job_id(jobs.at(0)), "2000000020_[2-3]");
+  cut_to(jobs, {*parse_job_name("2000000020_2")});
+  EXPECT_EQ(job_id(jobs.at(0)), "2000000020_2");
+}
+
+TEST_F(SlurmTables, MemoryForEachCpuIsShownSo) {
+  const auto jobs = jobs_of(boost::json::parse(R"([{"id": "20", "state": "held",
+      "slurm_memory_per_cpu": "200", "slurm_comment": "why", "slurm_tasks": "2",
+      "needs": {"cpus": 4, "memory": 838860800}}])")
+                                .as_array(),
+                            true);
+  const std::string text = job_details(jobs.at(0), viewed_, true);
+  EXPECT_THAT(text, HasSubstr("MinCPUsNode=2 MinMemoryCPU=200M "));
+  EXPECT_THAT(text, HasSubstr(" Comment=why "));
+  EXPECT_EQ(line_of(squeue_columns("%m %k %c %C", viewed_), jobs.at(0)), "200M why 2 4");
+}
+
 TEST_F(SlurmTables, AmountsInAUnit) {
   viewed_.unit = 'K';
   jobs_ = {jobs_[1]};

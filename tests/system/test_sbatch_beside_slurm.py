@@ -3,6 +3,7 @@ option may stand in the script, in a variable and on the command line, and twice
 
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -10,9 +11,9 @@ from engine_at_home import EngineAtHome
 from slurm_commands import Commands
 
 SHOWN = """ArrayTaskId ArrayTaskThrottle JobName Nice Dependency Requeue TimeLimit EligibleTime StartTime Deadline NumCPUs NumTasks
-CPUs/Task MinMemoryNode Command WorkDir StdErr StdIn StdOut""".split()
+CPUs/Task MinMemoryNode MinMemoryCPU Comment Command WorkDir StdErr StdIn StdOut""".split()
 # Where nothing is said, the bed gives an hour and 500 MB a cpu, and we no limit and the cpus' share.
-USUAL = {("TimeLimit", "UNLIMITED", "01:00:00"), ("MinMemoryNode", "0", "")}
+USUAL = {("TimeLimit", "UNLIMITED", "01:00:00"), ("MinMemoryNode", "0", ""), ("MinMemoryCPU", "", "500M")}
 
 # Words of the command line, lines of the script and variables; {0} to {2} are jobs that wait, {3} is an array of 0-5.
 CASES = [
@@ -28,6 +29,20 @@ CASES = [
     ("--mem=100M", "--mem=200M", {}),
     ("--mem 1G", "", {"SBATCH_MEM_PER_NODE": "200"}),
     ("-c2", "-c 1 -n 1", {}),
+    ("-c2", "-c1 --mem-per-cpu=200", {}),
+    ("-n 2", "-c1 --mem-per-cpu=200", {}),
+    ("--mem-per-cpu=50 -n 2", "-c 1", {}),
+    ("", "-c 2", {"SBATCH_MEM_PER_CPU": "200"}),
+    ("", "--mem=300", {"SBATCH_MEM_PER_CPU": "100"}),
+    ("", "--mem-per-cpu=300", {"SBATCH_MEM_PER_NODE": "100"}),
+    ("--mem=300", "", {"SBATCH_MEM_PER_CPU": "100"}),
+    ("--mem-per-cpu=100", "--mem-per-cpu=200", {"SBATCH_MEM_PER_CPU": "300"}),
+    ("-t 0:30", "-t 5", {}),
+    ("", "-t 0-0:1:1", {}),
+    ("-t 0:0", "-t 5", {}),
+    ("-J '' --comment='why not'", "-J a", {}),
+    ("-A '' -q '' -C '' -x '' -L '' -d ''", "-d afterok:{0}", {}),
+    ("--export=ALL,,A=1", "", {}),
     ("--nice", "", {}),
     ("--nice=5", "--nice=-7", {}),
     ("--requeue", "--no-requeue", {}),
@@ -53,6 +68,9 @@ CASES = [
     ("-a 1-10%0 -o x", "--open-mode=append", {}),
     ("-a 5,3,1,1 -o x", "--open-mode=append", {}),
     ("-a 0-9%100 -o x", "--open-mode=append", {}),
+    ("-a [1-3]%2 -o x_%a", "", {}),
+    ("-a 0-9:3 -o w.%A_%a -e w.%a", "", {}),
+    ("-a 7", "", {}),
     ("-d afterok:{0}", "", {}),
     ("-d afterok:{0}:{1}:{2}", "", {}),
     ("-d afterok:{0},afterany:{1}", "", {}),
@@ -60,6 +78,15 @@ CASES = [
     ("-d after:{0},afternotok:{1}", "", {}),
     ("-d AfterOk:{0}", "", {}),
     ("-d singleton", "", {}),
+    ("-d Singleton,afterok:{0}:{0}", "", {}),
+    ("-d afterok:{3}_2", "", {}),
+    ("-d afterok:{3}_0:{0},after:{1}+10", "", {}),
+    ("-d afterany:{3}_*", "", {}),
+    ("-d afterok:{3},afternotok:{3}_[1,3-4]", "", {}),
+    ("-d aftercorr:{3} -a 0-5 -o none", "", {}),
+    ("-d after:{0}+5", "", {}),
+    ("-d after:{3}_[1-2]", "", {}),
+    ("-d 0", "-d afterok:{0}", {}),
     ("-d afterok:{0} -d afterok:{1}", "", {}),
     ("-d afterok:{1}", "-d afterok:{0}", {}),
     ("-d afterany:{1}", "-d afterok:{0}", {}),
@@ -69,6 +96,11 @@ CASES = [
     ("--depend afterany:{1}", "-d afterok:{0} -J x", {}),
     ("-b 2040-01-31T12:00", "-b 2041-01-01", {}),
     ("-b 01/31/40", "", {}),
+    ("-b Midnight", "", {}),
+    ("-b 'tomorrow 10:00'", "", {}),
+    ("-b '10:00 tomorrow'", "", {}),
+    ("-b '2040-01-31 12:00'", "", {}),
+    ("-b 01/31/40-10:00", "", {}),
     ("-b 2040-01-31 --deadline=2040-03-01 -t 5", "--deadline=2050-01-01", {}),
     ("--exclusive -s", "", {}),
     ("-s", "--exclusive", {}),
@@ -112,13 +144,13 @@ class Side:
     def shown(self, words, lines, variables):
         text = "".join(f"#SBATCH {line}\n" for line in lines.format(*self.jobs).splitlines())
         (self.place / "job.sh").write_text(f"#!/bin/sh\n{text}true\n")
-        job = self.submit("-H", *words.format(*self.jobs).split(), "job.sh", **variables)
+        job = self.submit("-H", *shlex.split(words.format(*self.jobs)), "job.sh", **variables)
         fields = fields_of(self.call("scontrol", "show", "job", "-o", job).stdout)
         self.call("scancel", job)
         for name in ("Dependency", "StdErr", "StdOut", "StdIn"):
             folder, slash, last = fields[name].rpartition("/")
             for place, one in enumerate([*self.jobs, job]):
-                last = re.sub(rf"(?<!\d){one}(?!\d)", f"<{place}>", last)
+                last = re.sub(rf"(?<![\d_+]){one}(?!\d)", f"<{place}>", last)
             fields[name] = folder + slash + last
         fields["Dependency"] = sorted(re.split("[,?]", fields["Dependency"])), "?" in fields["Dependency"]
         # With a folder of its own 22.05 shows the script as it was said.
@@ -149,7 +181,7 @@ def test_it_is_told_what_sbatch_is_told(both, words, lines, variables):
     different = {
         name: (ours[name], theirs[name])
         for name in ours
-        if ours[name] != theirs[name] and (name, ours[name], theirs[name]) not in USUAL
+        if ours[name] != theirs[name] and (name, str(ours[name]), str(theirs[name])) not in USUAL
     }
     assert not different
 
@@ -159,13 +191,21 @@ def test_what_it_refuses_we_refuse(both):
         "--signal=BOGUS@60",
         "--begin=soon",
         "-b 2040-02-01 --deadline=2040-01-01 -t 5",
+        "-c 2 -G 1 --cpus-per-gpu=2",
+        "-d afterok:0",
         "--open-mode=x",
         "-a 5-1",
         "-t soon",
         "-d afterok:",
     ):
         for side in both:
-            assert side.call("sbatch", "-H", *words.split(), "--wrap", "true").returncode != 0, words
+            assert side.call("sbatch", "-H", *shlex.split(words), "--wrap", "true").returncode != 0, words
+
+
+def test_a_deadline_that_is_over_is_refused_in_the_same_words(both):
+    told = [side.call("sbatch", "-H", "--deadline=2020-01-01", "--wrap", "true") for side in both]
+    assert told[0].stderr == told[1].stderr and "time limit is invalid" in told[0].stderr
+    assert told[0].returncode == told[1].returncode
 
 
 def test_what_is_printed_is_said_in_lines_too(both):

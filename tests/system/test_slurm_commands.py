@@ -111,7 +111,7 @@ def test_arrays_are_shown_as_slurm_shows_them(commands):
 
 def test_ends_that_the_task_did_not_choose(commands):
     slow = commands.submit("--wrap", "sleep 1000")
-    late = commands.submit("-t", "0:01", "--wrap", "sleep 1000")
+    late = commands.submit(stdin="#!/bin/sh\n#HPCBATCH --time 1s\nsleep 1000\n")
     killed = commands.submit("--wrap", "kill -9 $$")
     held = commands.submit("-H", "--wrap", "true")
     assert commands.ok("squeue", "-h", "-o", "%t %r", "-j", held).strip() == "PD JobHeldUser"

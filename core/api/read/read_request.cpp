@@ -420,6 +420,9 @@ TermsChange read_terms_change(const json::value& value) {
                                  fmt::join(kCanChange.begin(), kCanChange.end(), ", ")));
   }
   const json::object& said = value.get_object();
+  const json::value* const time = said.if_contains("time");
+  const bool has_no_limit = time != nullptr && time->is_null();
+  if (has_no_limit) as_task.erase("time");
   as_task["command"] = json::array{"true"};
   TaskRequest task = read_task(as_task, "'set'");
   if (task.all_cpus || task.all_memory)
@@ -427,6 +430,7 @@ TermsChange read_terms_change(const json::value& value) {
   NewArray& array = task.array;
   TermsChange change;
   if (!said.contains("cpus")) array.needs.amounts.set(kCpus, {});
+  if (has_no_limit) array.needs.time = Duration{};
   change.needs = {array.needs.amounts, array.needs.time};
   if (said.contains("site")) change.site = array.needs.site;
   if (said.contains("tags")) change.tags = array.needs.tags;

@@ -53,6 +53,8 @@ void read_export(const std::string& text, WorkOptions& work) {
     const std::size_t end = item_end(text, at);
     const std::string one = text.substr(at, end - at);
     at = end + 1;
+    // As of a list whose last variable is not set.
+    if (one.empty() && text.size() > 1) continue;
     if (one.empty() || one.front() == '=')
       throw std::invalid_argument("'" + text + "' is no list; write ALL, NONE, or as ALL,NAME,A=1");
     if (is_word(one, "ALL")) {

@@ -113,6 +113,7 @@ class Reader {
     batch::SlurmOptions reader("#SBATCH ", beside_.submit);
     reader.read(beside_.first, "");
     for (const BatchLine& line : slurm_) reader.read(line.words, line.where);
+    reader.read(beside_.variables, "", batch::SaidBy::Variable);
     reader.read(beside_.last, "", batch::SaidBy::Caller);
     return reader.finish();
   }

@@ -86,6 +86,7 @@ struct Script {
 /// so.
 struct WordsBeside {
   std::vector<std::string> first{}, last{};
+  std::vector<std::string> variables{};  ///< of sbatch; over the script's lines, below `last`
   std::vector<std::string> submit{};
 };
 

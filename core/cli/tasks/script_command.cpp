@@ -6,17 +6,24 @@
 #include "cli/process/process.hpp"
 #include "cli/show/terminal.hpp"
 #include "documents/task_keys.hpp"
+#include "documents/task_values.hpp"
 #include "model/index_set.hpp"
 #include "model/item.hpp"
 #include "model/quantities.hpp"
 
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -27,6 +34,8 @@
 
 namespace hpcbatch {
 namespace {
+
+namespace json = boost::json;
 
 using OptionWords = std::vector<std::string>;
 
@@ -322,6 +331,42 @@ void put_signal(BatchRun& run, const SubmitCommand& submit, const batch::Terms& 
   run.signal_after = std::to_string(after);
 }
 
+/// A number of them; nothing where none is said, or all of a node.
+std::optional<double> amount_said(const WorkOptions& work, std::string_view name) {
+  const auto said = work.said.find(name);
+  if (said == work.said.end() || said->second.back() == "all") return std::nullopt;
+  const json::value amount = task_value(*find_task_key(name), said->second);
+  if (!amount.is_object()) return amount.to_number<double>();
+  double all = 0;
+  for (const auto& [kind, count] : amount.get_object()) all += count.to_number<double>();
+  return all;
+}
+
+/// What is asked for each cpu and each GPU, of as many as script and command line come to.
+void put_products(WorkOptions& work, batch::Terms& terms) {
+  const double gpus = std::max(1.0, amount_said(work, "gpus").value_or(1));
+  if (terms.cpus_per_gpu != 0 && !work.says("cpus"))
+    work.said["cpus"] = {std::to_string(std::llround(terms.cpus_per_gpu * gpus))};
+  if (work.says("memory")) {
+    terms.memory_per_cpu = 0;
+    terms.memory_otherwise = false;
+    return;
+  }
+  double memory = static_cast<double>(terms.memory_per_gpu) * gpus;
+  if (terms.memory_per_cpu != 0) {
+    const auto cpus = work.says("cpus") ? amount_said(work, "cpus") : 1;
+    if (!cpus) {
+      work.said["memory"] = {"all"};
+      return;
+    }
+    memory = static_cast<double>(terms.memory_per_cpu) * *cpus;
+  }
+  // More than any node has, and no overflow.
+  constexpr double kMost = std::uint64_t{1} << 50U;
+  if (memory > 0)
+    work.said["memory"] = {std::to_string(static_cast<std::uint64_t>(std::min(memory, kMost)))};
+}
+
 /// What its batch system would tell it.
 void put_batch(SubmitCommand& submit, const Script& script, const Surroundings& around) {
   WorkOptions& work = submit.work;
@@ -471,6 +516,7 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
                        asked.script + ": a line #HPCBATCH holds options of submit alone");
   WorkOptions& work = submit->work;
   // sbatch(1), --job-name.
+  if (!work.says("name") && script.terms.has_no_name) work.said["name"] = {""};
   if (!work.says("name") && asked.script != "-")
     work.said["name"] = {as_it_stands(std::filesystem::path(file).filename().string())};
   submit->as_sbatch = asked.as_sbatch;
@@ -481,6 +527,7 @@ SubmitCommand with_text_of_script(const SubmitCommand& asked, const std::string&
       script.terms.says_cpus ||
       std::any_of(asked.words.begin(), asked.words.end(),
                   [](const std::string& word) { return option_in(word) == "--cpus"; });
+  put_products(work, script.terms);
   if (script.system != BatchSystem::None) {
     put_batch(*submit, script, around);
   } else if (script.names_slurm) {
