@@ -54,9 +54,17 @@ double elapsed(const Job& job, const Viewed& viewed) {
   return job.started ? std::max(0.0, job.ended.value_or(viewed.now) - *job.started) : 0;
 }
 
-/// What nothing was given to has none.
-std::string allocated(const Line& line, const Viewed&) {
-  return std::to_string(line.job.started ? cpus_of(line.job) : 0);
+/// Of what waits those that it asks for.
+std::string cpus_text(const Line& line, const Viewed&) {
+  return std::to_string(cpus_of(line.job));
+}
+
+/// Only of what waits, and no more than that it does where it might start.
+std::string reason_text(const Line& line, const Viewed&) {
+  const Job& job = line.job;
+  const bool is_told = job.state == JobState::Pending && line.step.empty() &&
+                       job.reason != "Resources" && job.reason != "Priority";
+  return !line.step.empty() ? "" : is_told ? job.reason : "None";
 }
 
 std::string cpu_text(double seconds) {
@@ -92,7 +100,7 @@ std::string amount_text(std::uint64_t bytes, const Viewed& viewed) {
 
 double planned(const Job& job, const Viewed& viewed) {
   const double until = job.started.value_or(job.ended.value_or(viewed.now));
-  return std::max(0.0, until - job.submitted.value_or(until));
+  return std::max(0.0, until - eligible_since(job).value_or(until));
 }
 
 std::string resources(const Line& line, const Viewed& viewed, bool given) {
@@ -117,7 +125,7 @@ std::string nothing(const Line&, const Viewed&) {
 const SacctField kFields[] = {
     {"Account", 10, [](const Line& l, const Viewed&) { return l.job.account; }},
     {"AdminComment", 15, nothing},
-    {"AllocCPUS", 10, allocated},
+    {"AllocCPUS", 10, cpus_text},
     {"AllocNodes", 10,
      [](const Line& l, const Viewed&) { return std::string(l.job.started ? "1" : "0"); }},
     {"AllocTRES", 10, [](const Line& l, const Viewed& v) { return resources(l, v, true); }},
@@ -156,7 +164,7 @@ const SacctField kFields[] = {
        return std::to_string(static_cast<long>(elapsed(l.job, v)));
      }},
     {"Eligible", 19,
-     [](const Line& l, const Viewed& v) { return of_job(l, moment_of(eligible_since(l.job), v)); }},
+     [](const Line& l, const Viewed& v) { return moment_of(eligible_since(l.job), v); }},
     {"End", 19, [](const Line& l, const Viewed& v) { return moment_of(l.job.ended, v); }},
     {"ExitCode", 8, exit_text},
     {"Extra", 19, nothing},
@@ -196,7 +204,7 @@ const SacctField kFields[] = {
     {"MinCPU", 10, nothing},
     {"MinCPUNode", 10, nothing},
     {"MinCPUTask", 10, nothing},
-    {"NCPUS", 10, allocated},
+    {"NCPUS", 10, cpus_text},
     {"NNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
     {"NodeList", 15,
      [](const Line& l, const Viewed&) {
@@ -226,12 +234,12 @@ const SacctField kFields[] = {
      }},
     {"QOSRAW", 6, [](const Line& l, const Viewed&) { return of_job(l, "1"); }},
     {"QOSREQ", 10, nothing},
-    {"Reason", 22, [](const Line& l, const Viewed&) { return of_job(l, l.job.reason); }},
+    {"Reason", 22, reason_text},
     {"ReqCPUFreq", 10, nothing},
     {"ReqCPUFreqGov", 13, nothing},
     {"ReqCPUFreqMax", 13, nothing},
     {"ReqCPUFreqMin", 13, nothing},
-    {"ReqCPUS", 8, [](const Line& l, const Viewed&) { return std::to_string(cpus_of(l.job)); }},
+    {"ReqCPUS", 8, cpus_text},
     {"ReqMem", 10,
      [](const Line& l, const Viewed& v) {
        return of_job(l, l.job.memory == 0 ? "" : amount_text(l.job.memory, v));

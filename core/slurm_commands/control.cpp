@@ -430,6 +430,10 @@ std::vector<Job> jobs_to_change(EngineJobs& engine, const JobName& name, const s
 
 /// In the words of the real one, which tells of each job by itself.
 void complain_of(const std::string& verb, const std::string& job, const std::string& why) {
+  if (job.find('_') != std::string::npos) {
+    std::fprintf(stderr, "%s: %s\n", job.c_str(), why.c_str());
+    return;
+  }
   std::fprintf(stderr, "%s for job %s\n", why.c_str(), job.c_str());
   if (verb != "retry") std::fprintf(stderr, "slurm_suspend error: %s\n", why.c_str());
 }
@@ -461,7 +465,7 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
   for (const JobName& name : named.ours) {
     const std::vector<Job> jobs = jobs_to_change(engine, name, verb);
     if (const std::string why = not_changed(jobs, verb); !why.empty()) {
-      complain_of(verb, std::to_string(name.number), why);
+      complain_of(verb, to_string(name), why);
       code = 1;
     }
     for (const Job& job : jobs) {

@@ -159,12 +159,6 @@ std::string gpus_in_tres(const Job& job) {
   return gpus_of(job) == 0 ? "" : ",gres/gpu=" + std::to_string(gpus_of(job));
 }
 
-/// When one ends that runs, where that is known.
-std::optional<double> end_of(const Job& job) {
-  if (job.ended || !job.started || !job.time_limit) return job.ended;
-  return *job.started + *job.time_limit;
-}
-
 std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
   const auto time = [&](const std::optional<double>& one) {
     return one ? moment(*one, viewed.time_format) : std::string("Unknown");

@@ -32,7 +32,7 @@ constexpr std::array<StateWords, 11> kStates{{{"PD", "PENDING"},
                                               {"PR", "PREEMPTED"},
                                               {"DL", "DEADLINE"}}};
 /// Those of Slurm that a task never has.
-constexpr std::array<StateWords, 12> kOthers{{{"BF", "BOOT_FAIL"},
+constexpr std::array<StateWords, 13> kOthers{{{"BF", "BOOT_FAIL"},
                                               {"CF", "CONFIGURING"},
                                               {"RD", "RESV_DEL_HOLD"},
                                               {"RF", "REQUEUE_FED"},
@@ -40,6 +40,7 @@ constexpr std::array<StateWords, 12> kOthers{{{"BF", "BOOT_FAIL"},
                                               {"RQ", "REQUEUED"},
                                               {"RS", "RESIZING"},
                                               {"RV", "REVOKED"},
+                                              {"SE", "SPECIAL_EXIT"},
                                               {"SI", "SIGNALING"},
                                               {"SO", "STAGE_OUT"},
                                               {"ST", "STOPPED"},
@@ -103,7 +104,9 @@ std::string reason_in(const json::object& line) {
   if (failure == "never_fits") return "BadConstraints";
   if (failure == "time_task") return "TimeLimit";
   if (failure == "oom_task" || failure == "oom_gpu") return "OutOfMemory";
-  if (failure == "tool_failed" || failure == "tool_signal") return "NonZeroExitCode";
+  // What Slurm 22.05 calls a script that a signal has ended.
+  if (failure == "tool_signal") return "JobLaunchFailure";
+  if (failure == "tool_failed") return "NonZeroExitCode";
   return "None";
 }
 
@@ -313,13 +316,20 @@ bool waits_for_jobs(const Job& job) {
 
 std::optional<double> eligible_since(const Job& job) {
   if (job.begin && job.begin > job.submitted) return job.begin;
-  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency";
+  const bool is_kept = job.reason == "JobHeldUser" || job.reason == "Dependency" ||
+                       job.reason == "JobArrayTaskLimit";
   return is_kept ? std::nullopt : job.submitted;
+}
+
+std::optional<double> end_of(const Job& job) {
+  const auto start = start_of(job);
+  if (job.ended || !start || !job.time_limit) return job.ended;
+  return *start + *job.time_limit;
 }
 
 std::optional<double> start_of(const Job& job) {
   const bool waits = job.state == JobState::Pending && job.begin > job.submitted;
-  return waits ? job.begin : job.started;
+  return waits ? job.begin : job.started ? job.started : job.ended;
 }
 
 long cpus_of(const Job& job) {
@@ -408,6 +418,10 @@ std::optional<JobName> parse_job_name(std::string_view text) {
   if (!set) return std::nullopt;
   name.indices = std::move(*set);
   return name;
+}
+
+std::string to_string(const JobName& name) {
+  return std::to_string(name.number) + (name.indices ? "_" + to_string(*name.indices) : "");
 }
 
 std::vector<std::string> split_job_names(std::string_view text) {

@@ -100,8 +100,10 @@ std::string array_task_id(const Job& job);
 bool waits_for_jobs(const Job& job);
 /// Since when it may start, as far as it is known: one that is held or waits for others may not.
 std::optional<double> eligible_since(const Job& job);
-/// When it has started, or starts at the earliest.
+/// When it has started, or starts at the earliest; of one that never did, its end.
 std::optional<double> start_of(const Job& job);
+/// When it has ended, or ends at the latest if it starts then.
+std::optional<double> end_of(const Job& job);
 
 /// Whole ones, of each task.
 long cpus_of(const Job& job);
@@ -126,6 +128,8 @@ struct JobName {
   std::string step;                 ///< behind a dot
 };
 std::optional<JobName> parse_job_name(std::string_view text);
+/// `12`, `12_1-3`.
+std::string to_string(const JobName& name);
 /// Of a list; commas within brackets belong to an array.
 std::vector<std::string> split_job_names(std::string_view text);
 bool is_named(const Job& job, const JobName& name);

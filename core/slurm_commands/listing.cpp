@@ -60,8 +60,7 @@ std::string partition_text(const Job& job, const Viewed& viewed) {
 }
 
 std::string end_text(const Job& job, const Viewed& viewed) {
-  if (job.ended || !job.started || !job.time_limit) return moment_or(job.ended, viewed);
-  return moment(*job.started + *job.time_limit, viewed.time_format);
+  return moment_or(end_of(job), viewed);
 }
 
 /// A value of squeue under the names of `--format` and `--Format`.
@@ -211,12 +210,14 @@ const Named kNamed[] =
         {0, "mcslabel", "MCSLABEL", "MCSLABEL", nullptr, "(null)"},
         {0, "mem-per-tres", "MEM_PER_TRES", "MEM_PER_TRES", nullptr, "N/A"},
         {0, "mintime", "TIME_MIN", "TIME_MIN", nullptr, "0:00"},
+        {0, "network", "NETWORK", "NETWORK", nullptr, "(null)"},
         {0, "ntperboard", "NTASKS_PER_BOARD", "NTASKS_PER_BOARD", nullptr, "0"},
         {0, "ntpercore", "NTASKS_PER_CORE", "NTASKS_PER_CORE", nullptr, "N/A"},
         {0, "ntpernode", "NTASKS_PER_NODE", "NTASKS_PER_NODE", nullptr, "0"},
         {0, "ntpersocket", "NTASKS_PER_SOCKET", "NTASKS_PER_SOCKET", nullptr, "N/A"},
         {0, "origin", "ORIGIN", "ORIGIN", nullptr, "NA"},
         {0, "originraw", "ORIGIN_RAW", "ORIGIN_RAW", nullptr, "NA"},
+        {0, "preempttime", "PREEMPT_TIME", "PREEMPT_TIME", nullptr, "N/A"},
         {0, "prefer", "PREFER", "PREFER", nullptr, "(null)"},
         {0, "profile", "PROFILE", "PROFILE", nullptr, "NotSet"},
         {0, "reboot", "REBOOT", "REBOOT", nullptr, "0"},
@@ -226,7 +227,10 @@ const Named kNamed[] =
         {0, "resizetime", "RESIZE_TIME", "RESIZE_TIME", nullptr, "N/A"},
         {0, "selectjobinfo", "", "", nullptr, ""},
         {0, "siblingsactive", "ACTIVE_SIBLINGS", "ACTIVE_SIBLINGS", nullptr, "NA"},
+        {0, "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", "ACTIVE_SIBLINGS_RAW", nullptr, "NA"},
         {0, "siblingsviable", "VIABLE_SIBLINGS", "VIABLE_SIBLINGS", nullptr, "NA"},
+        // As Slurm spells it.
+        {0, "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", "VIALBLE_SIBLINGS_RAW", nullptr, "NA"},
         {0, "sperboard", "SOCKETS_PER_BOARD", "SOCKETS_PER_BOARD", nullptr, "0"},
         {0, "system_comment", "SYSTEM_COMMENT", "SYSTEM_COMMENT", nullptr, "(null)"},
         {0, "tres-bind", "TRES_BIND", "TRES_BIND", nullptr, "N/A"},
@@ -277,6 +281,8 @@ std::string lower(std::string_view text) {
 Column column_of(const Named& named, const Viewed& viewed) {
   Column column;
   column.title = named.title;
+  column.is_span =
+      named.letter != 0 && std::string_view("lLM").find(named.letter) != std::string_view::npos;
   column.value = [&named, viewed](const Job& job) { return value_of(named, job, viewed); };
   return column;
 }
@@ -287,18 +293,19 @@ const Named* by_letter(char letter) {
   return at == std::end(kNamed) ? nullptr : at;
 }
 
-std::string fitted(std::string text, const Column& column) {
-  if (column.width == 0) return text;
+std::string fitted(std::string text, const Column& column, bool may_be_cut) {
+  if (column.width == 0 || (!may_be_cut && text.size() > column.width)) return text;
   if (text.size() >= column.width) return text.substr(0, column.width);
   const std::string blanks(column.width - text.size(), ' ');
   return column.right ? blanks + text : text + blanks;
 }
 
 std::string joined(const std::vector<Column>& columns,
-                   const std::function<std::string(const Column&)>& text_of) {
+                   const std::function<std::string(const Column&)>& text_of, bool is_title) {
   std::string line;
   for (const Column& column : columns) {
-    if (column.value) line += fitted(text_of(column), column);
+    const bool may_be_cut = is_title || !column.right || !column.is_span;
+    if (column.value) line += fitted(text_of(column), column, may_be_cut);
     line += column.suffix;
   }
   return line;
@@ -397,11 +404,13 @@ std::vector<Column> squeue_long_columns(std::string_view format, const Viewed& v
 }
 
 std::string title_line(const std::vector<Column>& columns) {
-  return joined(columns, [](const Column& column) { return column.title; });
+  return joined(
+      columns, [](const Column& column) { return column.title; }, true);
 }
 
 std::string line_of(const std::vector<Column>& columns, const Job& job) {
-  return joined(columns, [&](const Column& column) { return column.value(job); });
+  return joined(
+      columns, [&](const Column& column) { return column.value(job); }, false);
 }
 
 namespace {

@@ -29,6 +29,7 @@ struct Column {
   std::function<std::string(const Job&)> value;  ///< none: `suffix` alone
   std::size_t width{0};                          ///< 0: as long as it is
   bool right{false};
+  bool is_span{false};  ///< of time, which Slurm cuts at the left alone
   std::string suffix;
 };
 

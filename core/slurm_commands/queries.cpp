@@ -1,10 +1,11 @@
-// squeue, sacct and scancel: which jobs are meant, and what is printed or done.
+// squeue and sacct: which jobs are meant, and what is printed.
 #include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "documents/moments.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
+#include "slurm_commands/wanted.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -17,8 +18,6 @@
 #include <set>
 #include <utility>
 
-#include <pwd.h>
-
 namespace hpcbatch::slurm_commands {
 namespace {
 
@@ -29,80 +28,10 @@ std::string said(const Parsed& parsed, const char* option, const Call& call, con
   return parsed.value(option).value_or(variable(call, name));
 }
 
-/// Nothing: all.
-using States = std::optional<std::set<JobState>>;
-
-States states_in(const std::vector<std::string>& words, const std::string& command) {
-  std::set<JobState> states;
-  for (const std::string& word : words) {
-    if (word == "all" || word == "ALL") return std::nullopt;
-    if (const auto state = parse_job_state(word)) {
-      states.insert(*state);
-    } else if (!is_slurm_state(word)) {
-      throw CommandFailed(
-          command == "sacct"
-              ? std::string("sacct: fatal: unrecognized job state value '").append(word).append("'")
-              : std::string(command).append(": error: Invalid job state specified: ").append(word));
-    }
-  }
-  return states;
-}
-
-/// Nothing: not asked for.  A list that is empty, as of a variable that is not set, admits no job:
-/// a script that cleans up must not cancel all.
-using Words = std::optional<std::set<std::string, std::less<>>>;
-
-/// What of jobs a command is asked for beside their names.
-struct Wanted {
-  States states;
-  Words names, partitions, accounts, qos, nodes;
-  bool nobody{false};  ///< other users have no jobs here
-
-  bool admits_ended() const {
-    return !states || std::any_of(states->begin(), states->end(), has_ended);
-  }
-  bool admits(const Job& job, const Viewed& viewed) const {
-    const auto has = [](const Words& words, const std::string& text) {
-      return !words || words->contains(text);
-    };
-    return !nobody && (!states || states->contains(job.state)) && has(names, job.name) &&
-           has(partitions, job.partition.empty() ? viewed.default_partition : job.partition) &&
-           has(accounts, job.account) && has(qos, job.qos.empty() ? "normal" : job.qos) &&
-           has(nodes, job.node);
-  }
-};
-
 /// All that may be wanted, whatever its name.
 std::vector<Job> find_wanted(EngineJobs& engine, const Wanted& wanted, double since) {
   return jobs_of(wanted.admits_ended() ? engine.open_and_ended_since(since) : engine.open_jobs(),
                  true);
-}
-
-Words words_of(const Parsed& parsed, const char* option) {
-  if (!parsed.has(option)) return std::nullopt;
-  const std::vector<std::string> words = parsed.list(option);
-  return std::set<std::string, std::less<>>{words.begin(), words.end()};
-}
-
-/// Of an option, else of a variable that has a value.
-Words words_of(const Parsed& parsed, const char* option, const Call& call, const char* name) {
-  const std::string text = variable(call, name);
-  if (parsed.has(option) || text.empty()) return words_of(parsed, option);
-  const std::vector<std::string> words = split_at(text, ',');
-  return std::set<std::string, std::less<>>{words.begin(), words.end()};
-}
-
-bool is_for_others(const Words& users, const Viewed& viewed) {
-  return users && std::none_of(users->begin(), users->end(),
-                               [&](const std::string& user) { return is_own_user(user, viewed); });
-}
-
-/// One that the system does not know is a mistake, and no other user's.
-void check_users(const Words& users, const std::string& complaint) {
-  for (const std::string& user : users.value_or(std::set<std::string, std::less<>>{})) {
-    const bool is_number = user.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number && ::getpwnam(user.c_str()) == nullptr) throw CommandFailed(complaint + user);
-  }
 }
 
 bool is_named_by(const Job& job, const std::vector<JobName>& names) {
@@ -225,7 +154,12 @@ std::vector<Job> jobs_in_queue(EngineJobs& engine, const Parsed& parsed, const N
     std::erase_if(jobs, [&](const Job& job) {
       return job.ended && *job.ended < since && has_ended(job.state);
     });
-    if (jobs.empty() && named.real.empty() && named.ours.size() == 1)
+    // An element that an array does not have is none, and no mistake.
+    const auto is_there = [&](const JobName& name) {
+      return name.indices && !engine.lines_of(name, since).empty();
+    };
+    if (jobs.empty() && named.real.empty() && named.ours.size() == 1 &&
+        !is_there(named.ours.front()))
       throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
     cut_to(jobs, named.ours);
   } else {
@@ -381,13 +315,13 @@ Window window_of(const Parsed& parsed, const Viewed& viewed) {
 
 /// Whether one was in such a state within that time.
 bool was_in(const Job& job, JobState state, const Window& window) {
-  const double submitted = job.submitted.value_or(0);
   const bool ran = state == JobState::Running || state == JobState::Completing;
   if (has_ended(state))
     return job.state == state && job.ended && *job.ended >= window.start &&
            *job.ended <= window.end;
-  // It waited until its start, or its end without one; it ran until its end.
-  const auto begin = ran ? job.started : std::optional(submitted);
+  // It waited until its start, or its end without one, from when it might have started; it ran until
+  // its end.
+  const auto begin = ran ? job.started : eligible_since(job);
   const auto until = ran || !job.started ? job.ended : job.started;
   return begin && *begin <= window.end && until.value_or(window.end) >= window.start;
 }
@@ -404,11 +338,11 @@ std::vector<Job> accounted_jobs(EngineJobs& engine, const Parsed& parsed, const 
     if (by_name) std::erase_if(jobs, [&](const Job& job) { return !is_named_by(job, named.ours); });
   }
   std::erase_if(jobs, [&](const Job& job) {
-    const auto is_in = [&](JobState state) {
-      return by_name ? job.state == state : was_in(job, state, window);
-    };
+    const auto is_in = [&](JobState state) { return was_in(job, state, window); };
     if (wanted.states) return std::none_of(wanted.states->begin(), wanted.states->end(), is_in);
-    return (job.ended && *job.ended < window.start) || job.submitted.value_or(0) > window.end;
+    // What may not start yet is in no window.
+    const auto since = by_name ? job.submitted : eligible_since(job);
+    return (job.ended && *job.ended < window.start) || !since || *since > window.end;
   });
   if (by_name) cut_to(jobs, named.ours);
   return jobs;
@@ -469,125 +403,6 @@ int sacct(const Call& call, const Session& session) {
   std::vector<std::string> words = words_for_real(call, named);
   words.front() = "--noheader";
   return run_real(call, words).value_or(0);
-}
-
-namespace {
-
-/// Others cannot be sent.
-bool ends_a_task(std::string signal) {
-  if (signal.starts_with("SIG")) signal = signal.substr(3);
-  constexpr std::array<std::string_view, 6> kEnding{"TERM", "15", "KILL", "9", "INT", "2"};
-  return std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end();
-}
-
-std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
-                                const Viewed& viewed, bool& missing) {
-  Wanted wanted;
-  // scancel(1) takes one name.
-  for (const char* option : {"jobname", "name"}) {
-    if (const auto name = parsed.value(option))
-      wanted.names = std::set<std::string, std::less<>>{*name};
-  }
-  wanted.partitions = words_of(parsed, "partition");
-  wanted.accounts = words_of(parsed, "account");
-  wanted.qos = words_of(parsed, "qos");
-  if (const auto list = parsed.value("nodelist")) {
-    const std::vector<std::string> hosts = expand_hosts(*list);
-    wanted.nodes = std::set<std::string, std::less<>>{hosts.begin(), hosts.end()};
-  }
-  if (parsed.has("user") && parsed.list("user").empty())
-    throw CommandFailed("scancel: error: Invalid user name: ");
-  check_users(words_of(parsed, "user"), "scancel: error: Invalid user name: ");
-  if (parsed.has("state")) wanted.states = states_in(parsed.list("state"), "scancel");
-  wanted.nobody = !parsed.has("me") && is_for_others(words_of(parsed, "user"), viewed);
-  std::vector<Job> jobs;
-  if (!named.ours.empty()) {
-    for (const JobName& name : named.ours) {
-      if (!name.step.empty())
-        throw CommandFailed("scancel: error: steps cannot be ended by themselves; name the job " +
-                            std::to_string(name.number));
-      std::vector<Job> found = find_named(engine, {name}, true, viewed.now);
-      // One that has ended is none that is missing.
-      if (found.empty()) found = find_named(engine, {name}, true, std::nullopt);
-      cut_to(found, {name});
-      if (found.empty()) {
-        std::fprintf(stderr,
-                     "scancel: error: Kill job error on job id %llu: Invalid job id specified\n",
-                     static_cast<unsigned long long>(name.number));
-        missing = true;
-      }
-      jobs.insert(jobs.end(), found.begin(), found.end());
-    }
-  } else {
-    jobs = jobs_of(engine.open_jobs(), true);
-  }
-  std::erase_if(
-      jobs, [&](const Job& job) { return has_ended(job.state) || !wanted.admits(job, viewed); });
-  return jobs;
-}
-
-/// The exit code.
-int cancel_real(const Call& call, const NamedJobs& named) {
-  std::vector<std::string> words;
-  for (const std::string& word : call.words) {
-    const auto name = parse_job_name(word);
-    if (!name || !is_ours(*name)) words.push_back(word);
-  }
-  if (const auto code = run_real(call, words)) return *code;
-  for (const std::string& one : named.real)
-    std::fprintf(stderr, "scancel: error: Kill job error on job id %s: Invalid job id specified\n",
-                 one.c_str());
-  return 1;
-}
-
-/// Asks on the terminal, where that is wanted; the end of the input is a no to this one and all others.
-bool is_confirmed(const Parsed& parsed, const Job& job, const Viewed& viewed) {
-  if (!parsed.has("interactive")) return true;
-  std::printf("Cancel job_id=%s name=%s partition=%s [y/n]? ", job_id(job).c_str(),
-              job.name.c_str(),
-              (job.partition.empty() ? viewed.default_partition : job.partition).c_str());
-  std::fflush(stdout);
-  char answer[64];
-  return std::fgets(answer, sizeof answer, stdin) != nullptr &&
-         (answer[0] == 'y' || answer[0] == 'Y');
-}
-
-bool chooses_jobs(const Parsed& parsed) {
-  constexpr std::array<std::string_view, 9> kChoices{
-      "user", "me", "jobname", "name", "nodelist", "state", "partition", "account", "qos"};
-  return std::any_of(kChoices.begin(), kChoices.end(),
-                     [&](std::string_view name) { return parsed.has(name); });
-}
-
-}  // namespace
-
-int scancel(const Call& call, const Session& session) {
-  const Parsed parsed = parse_options(scancel_options(), call.words);
-  const Viewed viewed = viewed_by(call);
-  for (const std::string& word : parsed.words) {
-    // As of a variable that is not set.
-    if (split_job_names(word).empty())
-      throw CommandFailed("scancel: error: Invalid job id " + word);
-  }
-  const NamedJobs named = named_jobs(parsed.words, "scancel: error: Invalid job id ");
-  const int code = named.real.empty() ? 0 : cancel_real(call, named);
-  if (!named.real.empty() && named.ours.empty()) return code;
-  if (named.ours.empty() && !chooses_jobs(parsed))
-    throw CommandFailed("scancel: error: No job identification provided");
-  if (const auto signal = parsed.value("signal"); signal && !ends_a_task(*signal))
-    throw CommandFailed("scancel: error: --signal=" + *signal +
-                        ": tasks of hpcbatch can only be ended (TERM, KILL 5 s later)");
-  EngineJobs engine(session);
-  bool missing = false;
-  json::array ids;
-  for (const Job& job : jobs_to_cancel(engine, parsed, named, viewed, missing)) {
-    if (!is_confirmed(parsed, job, viewed)) continue;
-    if (parsed.has("verbose"))
-      std::fprintf(stderr, "scancel: Terminating job %s\n", job_id(job).c_str());
-    for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
-  }
-  if (!ids.empty()) engine.client().post("/v1/tasks/cancel", {{"ids", std::move(ids)}});
-  return missing ? 1 : code;
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -242,15 +242,22 @@ std::vector<Change> changes_in(const std::vector<std::string>& words,
   return changes;
 }
 
+[[noreturn]] void complain(const JobName& name, const std::string& why) {
+  throw CommandFailed(name.indices ? to_string(name) + ": " + why
+                                   : why + " for job " + to_string(name));
+}
+
 /// Of the engine, of what has not ended, one task of each array; all of it is there, or nothing is
 /// changed.
 std::map<std::string, Job> open_jobs(EngineJobs& engine, const std::vector<JobName>& names) {
   std::map<std::string, Job> open;
   for (const JobName& name : names) {
-    std::vector<Job> jobs = jobs_of(engine.lines_of(name, now_in_seconds()), false);
-    std::erase_if(jobs,
-                  [&](const Job& job) { return !is_named(job, name) || has_ended(job.state); });
-    if (jobs.empty()) throw CommandFailed("Job/step already completing or completed");
+    std::vector<Job> jobs = jobs_of(engine.lines_of(name, std::nullopt), false);
+    std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
+    const bool is_over = !jobs.empty();
+    std::erase_if(jobs, [](const Job& job) { return has_ended(job.state); });
+    if (jobs.empty())
+      complain(name, is_over ? "Job has already finished" : "Invalid job id specified");
     const Job& first = jobs.front();
     if (first.is_array && (name.indices || name.number != array_number_of(first)))
       throw CommandFailed("scontrol: error: hpcbatch changes arrays as a whole: name " +
@@ -265,9 +272,10 @@ std::map<std::string, Job> open_jobs(EngineJobs& engine, const std::vector<JobNa
 int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJobs& engine) {
   std::vector<std::string> jobs;
   const std::vector<Change> changes = changes_in(words, jobs);
-  if (jobs.empty() || changes.empty())
+  if (!jobs.empty() && changes.empty()) throw CommandFailed("No changes specified");
+  if (jobs.empty())
     throw CommandFailed("scontrol: error: say it as 'update JobId=2000000012 TimeLimit=1:00:00'");
-  const NamedJobs named = named_jobs(jobs, "scontrol: error: Invalid job id: ");
+  const NamedJobs named = named_jobs(jobs, "Invalid job id specified for job ");
   if (!named.real.empty()) {
     if (named.ours.empty()) {
       if (const auto code = run_real(call, call.words)) return *code;

@@ -158,13 +158,20 @@ TEST_F(SlurmQuestions, AccountingLooksAtAWindow) {
 }
 
 TEST_F(SlurmQuestions, NothingElseIsCancelledWhereAWordIsEmpty) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {""}, {"", "2000000012"}, {"-u", ""}, {"-u", "nobody-of-that-name"}, {","}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{""},
+                                             {"", "2000000012"},
+                                             {"-u", ""},
+                                             {"-u", "nobody-of-that-name"},
+                                             {","},
+                                             {"-t", ""},
+                                             {"-t", "PD,R"},
+                                             {"-t", "tired"}}) {
     posted_ = "";
     EXPECT_THROW(asked_by(scancel, words), CommandFailed);
     EXPECT_EQ(posted_, "");
   }
-  for (const char* option : {"-n", "-p", "-A", "-q", "-w", "-t"}) {
+  for (const char* option : {"-n", "-p", "-A", "-q", "-w"}) {
     asked_by(scancel, {option, ""});
     EXPECT_EQ(posted_, "") << option;
     asked_by(scancel, {option, "", "2000000012"});

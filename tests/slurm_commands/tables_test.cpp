@@ -83,7 +83,7 @@ TEST_F(SlurmTables, TheUsualAccounting) {
             "------------ ---------- ---------- ---------- ---------- ---------- -------- \n"
             "2000000011            r   hpcbatch                     1    RUNNING      0:0 \n"
             "2000000012   align-eve+   hpcbatch        lab          2     FAILED      3:0 \n"
-            "2000000013_+      sweep       long                     0    PENDING      0:0 \n");
+            "2000000013_+      sweep       long                     2    PENDING      0:0 \n");
 }
 
 TEST_F(SlurmTables, WhatClientsAskOfAccounting) {
@@ -191,6 +191,12 @@ TEST_F(SlurmTables, WhatWaitsOfAnArrayIsInBrackets) {
   EXPECT_EQ(job_id(jobs.at(0)), "2000000020_[2-3]");
   cut_to(jobs, {*parse_job_name("2000000020_2")});
   EXPECT_EQ(job_id(jobs.at(0)), "2000000020_2");
+}
+
+TEST_F(SlurmTables, SpansOfTimeAreNotCutAtTheRight) {
+  jobs_[0].time_limit = 183'600;
+  EXPECT_EQ(line_of(squeue_columns("%.5l|%5l|%.3u", viewed_), jobs_[0]), "2-03:00:00|2-03:|ada");
+  EXPECT_EQ(title_line(squeue_columns("%.5l", viewed_)), "TIME_");
 }
 
 TEST_F(SlurmTables, MemoryForEachCpuIsShownSo) {
