@@ -14,9 +14,9 @@ UV = "uv==0.13.9"
 LEFT_OUT = ("__pycache__", "build", "*.egg-info")
 
 
-def own_python(name, requirements, packages, constraints=None):
+def own_python(name, requirements, packages, constraints=None, alone=False):
     """The interpreter of build/NAME: `requirements` and `constraints` are pip's files; `packages` are folders of this repository,
-    installed as users do it."""
+    installed as users do it; `alone`: without what the requirements need themselves."""
     folder = ROOT / "build" / name
     folder.parent.mkdir(exist_ok=True)
     with open(folder.with_name(name + ".lock"), "w") as lock:
@@ -28,7 +28,8 @@ def own_python(name, requirements, packages, constraints=None):
         if not mark.exists() or mark.read_text() != wanted:
             shutil.rmtree(folder, ignore_errors=True)
             venv.create(folder, with_pip=True, symlinks=True)
-            _pip(python, "-r", requirements, *(["-c", constraints] if constraints else []))
+            more = (["-c", constraints] if constraints else []) + (["--no-deps"] if alone else [])
+            _pip(python, "-r", requirements, *more)
             mark.write_text(wanted)
         # Installed again only where they have changed: tests beside this one may be running out of them.
         installed = folder / "packages"

@@ -16,6 +16,7 @@ import threading
 
 import pytest
 from engine_at_home import EngineAtHome
+from own_python import ROOT, own_python
 from patience import SLOWNESS, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "web"))
@@ -299,6 +300,46 @@ def test_a_browser_sees_it_all(engine):
         browser.run("location.hash = '#/tasks?array=1;touch%20x'")
         browser.wait_until("document.querySelector('code')?.textContent === \"hpcbatch list -- '1;touch x'\"")
         assert browser.hosts() == {f"127.0.0.1:{page.port}"}
+
+
+def rules_of_axe():
+    """The script of axe-core, which looks at a page as a screen reader and a keyboard meet it."""
+    python = own_python("axe", ROOT / "tests/web/axe.txt", [], alone=True)
+    (script,) = python.parents[1].glob("lib/*/site-packages/axe_playwright_python/axe.min.js")
+    return script.read_text()
+
+
+def test_no_view_keeps_anybody_out(engine):
+    array = engine.submit("--name", "fails", "--items", "a", "b", "--", "sh", "-c", "echo said; exit 3")
+    engine.wait(array)
+    engine.submit("--hold", "--array", "1-4", "--", "true")
+    views = {
+        "": array,
+        "where": "Pilots",
+        "tasks": array,
+        "waits": "local/",
+        "efficiency": "Cpu hours asked",
+        "sites": "works",
+        "dropboxes": "No drop box",
+        f"submission/{array}": "exit 3",
+        f"task/{array}.1": "said",
+    }
+    rules, found = rules_of_axe(), []
+    with Page(engine) as page, Browser() as browser:
+        browser.open(page.link)
+        browser.wait_until(f"[...document.querySelectorAll('a')].some((a) => a.textContent === '{array}')")
+        browser.run(rules + "; 0")
+        for width, dark in [(1400, False), (1400, True), (400, False), (400, True)]:
+            browser.resize(width, 900, dark)
+            for view, text in views.items():
+                browser.run(f"location.hash = '#/{view}'")
+                browser.wait_until(f"document.querySelector('main').innerText.includes({json.dumps(text)})")
+                wrong = browser.run(
+                    "axe.run(document, { resultTypes: ['violations'] }).then((all) => all.violations.map("
+                    "(one) => `${one.impact} ${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(' ')}`))"
+                )
+                found += [f"{view} at {width}{' dark' if dark else ''}: {one}" for one in wrong]
+    assert not found, "\n".join(found)
 
 
 def test_a_lost_engine_and_a_lost_page_are_said():

@@ -10,7 +10,8 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 function table(caption, columns, rows, empty) {
   if (rows.length === 0) return el("p", { class: "empty" }, empty || "Nothing here.");
   const side = (column) => [column.number ? "number" : "", column.narrow ? "narrow" : ""].join(" ").trim() || undefined;
-  return el("div", { class: "scroll" }, el("table", {},
+  // What a narrow window does not show is reached by keys too.
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, el("table", {},
     el("caption", {}, caption),
     el("thead", {}, el("tr", {}, columns.map((column) => el("th", { class: side(column), scope: "col" }, column.name)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column) => el("td", { class: side(column) }, column.of(row))))))));
@@ -302,7 +303,7 @@ views.submission = (main, parts) => {
 };
 
 views.task = (main, parts) => {
-  const id = parts[0] || "", head = el("div", {}), why = el("div", {}), tries = el("div", {}), out = el("pre", { tabindex: "0", "aria-label": "Standard output" }), errors = el("pre", { tabindex: "0", "aria-label": "Standard error" });
+  const id = parts[0] || "", head = el("div", {}), why = el("div", {}), tries = el("div", {}), out = el("pre", { tabindex: "0", role: "region", "aria-label": "Standard output" }), errors = el("pre", { tabindex: "0", role: "region", "aria-label": "Standard error" });
   const stop = new AbortController(), array = id.split(".")[0];
   fill(main, el("h1", {}, "Task " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch", "explain", id)), tries,
     el("section", { class: "card" }, el("h2", {}, "Output"), out, el("h2", {}, "Errors"), errors, command("hpcbatch", "log", id)), el("p", {}, el("a", { href: "#/submission/" + array }, "Submission " + array)));
@@ -360,10 +361,10 @@ views.waits = (main) => {
     const waits = known.waits || { shapes: [], queued: [] };
     fill(queued, table("Allocations that wait, and when they should start", [
       { name: "Allocation", of: (q) => q.name }, { name: "Batch job", of: (q) => q.batch_id || "–" }, { name: "Shape", of: (q) => q.site + "/" + q.shape }, { name: "Waited", number: true, of: (q) => span(q.waited) },
-      { name: "Half by", of: (q) => q.start_50 ? clock(q.start_50) : "–" }, { name: "9 of 10 by", of: (q) => q.start_90 ? clock(q.start_90) : "–" }, { name: "", of: (q) => q.message || "" }], waits.queued || [], "No pilot waits in a queue."));
+      { name: "Half by", of: (q) => q.start_50 ? clock(q.start_50) : "–" }, { name: "9 of 10 by", of: (q) => q.start_90 ? clock(q.start_90) : "–" }, { name: "Message", of: (q) => q.message || "" }], waits.queued || [], "No pilot waits in a queue."));
     fill(shapes, table("How long a pilot would wait", [
       { name: "Shape", of: (s) => s.site + "/" + s.shape }, { name: "Half within", number: true, of: (s) => s.wait_50 === undefined ? "–" : span(s.wait_50) }, { name: "9 of 10 within", number: true, of: (s) => s.wait_90 === undefined ? "–" : span(s.wait_90) },
-      { name: "From", of: (s) => s.by || "" }, { name: "", of: (s) => s.message || "" }, { name: "Came within", number: true, narrow: true, of: (s) => s.score && s.score.by_90 !== undefined ? Math.round(100 * s.score.by_90) + " % of " + count(s.score.waits) : "" }], waits.shapes || [], known.waits ? "There is no shape." : "Loading …"));
+      { name: "From", of: (s) => s.by || "" }, { name: "Message", of: (s) => s.message || "" }, { name: "Came within", number: true, narrow: true, of: (s) => s.score && s.score.by_90 !== undefined ? Math.round(100 * s.score.by_90) + " % of " + count(s.score.waits) : "" }], waits.shapes || [], known.waits ? "There is no shape." : "Loading …"));
   } };
 };
 
@@ -402,7 +403,7 @@ views.sites = (main) => {
       table("Shapes", [{ name: "Shape", of: (s) => s.name }, { name: "Partition", narrow: true, of: (s) => s.partition || "" }, { name: "Cpus", number: true, of: (s) => s.cpus }, { name: "Memory", number: true, of: (s) => size(s.memory) }, { name: "GPUs", narrow: true, of: (s) => Object.entries(s.gpus || {}).map(([kind, n]) => n + " " + kind).join(", ") }, { name: "Walltime", number: true, narrow: true, of: (s) => s.walltime ? span(s.walltime) : "none" }, { name: "In queues", number: true, of: (s) => s.queued }, { name: "Running", number: true, of: (s) => s.running }], site.shapes || [], "It has no shapes: hpcbatch sites check " + site.name),
       el("div", { class: "actions" }, known.may_change && site.state !== "ok" && el("button", { type: "button", on: { click: () => resume(site.name) } }, "Resume")), command("hpcbatch", "sites", "check", site.name))) : el("p", { class: "empty" }, known.engine ? "No site is configured." : "Loading …"));
     told = text;
-    fill(jobs, table("Batch jobs that hold pilots", [{ name: "Name", of: (a) => a.name }, { name: "Batch job", of: (a) => a.batch_id || "–" }, { name: "Shape", of: (a) => a.site + "/" + a.shape }, { name: "State", of: (a) => a.state }, { name: "Submitted", narrow: true, of: (a) => clock(a.submitted_at) }, { name: "Started", narrow: true, of: (a) => clock(a.started_at) }, { name: "", of: (a) => a.message || "" }], [...known.sections.allocations.values()], "There is no batch job."));
+    fill(jobs, table("Batch jobs that hold pilots", [{ name: "Name", of: (a) => a.name }, { name: "Batch job", of: (a) => a.batch_id || "–" }, { name: "Shape", of: (a) => a.site + "/" + a.shape }, { name: "State", of: (a) => a.state }, { name: "Submitted", narrow: true, of: (a) => clock(a.submitted_at) }, { name: "Started", narrow: true, of: (a) => clock(a.started_at) }, { name: "Message", of: (a) => a.message || "" }], [...known.sections.allocations.values()], "There is no batch job."));
   } };
 };
 
@@ -410,7 +411,7 @@ views.dropboxes = (main) => {
   const body = el("div", {}), services = el("div", {});
   fill(main, el("h1", {}, "Drop boxes"), el("section", { class: "card" }, body, command("hpcbatch", "dropbox")), el("section", { class: "card" }, el("h2", {}, "Work that came through them"), services));
   return { update() {
-    fill(body, table("Folders that are watched", [{ name: "Folder", of: (d) => d.directory }, { name: "State", of: (d) => d.watched ? state("ok") : state("trouble") }, { name: "", of: (d) => d.message || "" }, { name: "Results below", narrow: true, of: (d) => (d.allow || []).join(", ") }], [...known.sections.dropboxes.values()], "No drop box is watched: hpcbatch dropbox DIR"));
+    fill(body, table("Folders that are watched", [{ name: "Folder", of: (d) => d.directory }, { name: "State", of: (d) => d.watched ? state("ok") : state("trouble") }, { name: "Message", of: (d) => d.message || "" }, { name: "Results below", narrow: true, of: (d) => (d.allow || []).join(", ") }], [...known.sections.dropboxes.values()], "No drop box is watched: hpcbatch dropbox DIR"));
     fill(services, submission_table([...known.sections.arrays.values()].filter((a) => (a.client || "").startsWith("dropbox")).sort((a, b) => parseInt(b.id, 10) - parseInt(a.id, 10)).slice(0, 50), "Nothing came through a drop box lately."));
   } };
 };
