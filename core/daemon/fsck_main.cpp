@@ -84,15 +84,13 @@ store::SalvageSaid progress() {
   using Clock = std::chrono::steady_clock;
   const auto status = std::make_shared<StatusLine>();
   const auto every = std::chrono::seconds{status->is_visible() ? 1 : 10};
-  return [status, every, next = Clock::now() + every](const std::string& what, std::uint64_t done,
-                                                      std::uint64_t of) mutable {
-    if (Clock::now() < next) return;
-    next = Clock::now() + every;
-    std::string text = what;
-    if (of != 0)
-      text = fmt::format("{} {} of {}", what, done, of);
-    else if (done != 0)
-      text = fmt::format("{} {}", done, what);
+  return [status, every, next = Clock::now() + every, progress = Progress()](
+             const std::string& what, std::uint64_t done, std::uint64_t of) mutable {
+    const Clock::time_point now = Clock::now();
+    if (now < next) return;
+    next = now + every;
+    const std::string text =
+        progress.line(what, static_cast<double>(done), static_cast<double>(of), now);
     if (status->is_visible())
       status->show(text);
     else

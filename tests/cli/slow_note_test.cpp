@@ -24,5 +24,17 @@ TEST(SlowNote, SaysNothingOfWhatIsQuick) {
   EXPECT_EQ(told, 0);
 }
 
+TEST(SlowNote, SaysItAgainWhereThatIsAskedFor) {
+  std::promise<void> thrice;
+  int told = 0;
+  const SlowNote note(
+      "x", 1ms,
+      [&](const std::string&) {
+        if (++told == 3) thrice.set_value();
+      },
+      1ms);
+  thrice.get_future().get();
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -2,6 +2,7 @@
 #include "cli/show/table.hpp"
 #include "cli/process/process.hpp"
 #include "cli/show/listings.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 
 #include <gtest/gtest.h>
@@ -23,6 +24,19 @@ TEST(Values, MomentsAreShortInTables) {
   EXPECT_EQ(moment_at(times, "a", 1000500), "13:46:40");
   EXPECT_EQ(moment_at(times, "b", 1000500), "01-13 06:26");
   EXPECT_EQ(moment_at(times, "c", 1000500), "");
+}
+
+TEST(Progress, SaysHowFastItGoesAndHowLongTheRestTakes) {
+  using namespace std::chrono_literals;
+  Progress progress;
+  const Progress::Clock::time_point begin{};
+  EXPECT_EQ(progress.line("page", 100, 1000, begin), "page 100 of 1000");
+  EXPECT_EQ(progress.line("page", 300, 1000, begin + 4s),
+            "page 300 of 1000, 50 a second, 14s left");
+  EXPECT_EQ(progress.line("rows", 10, 0, begin + 5s), "10 rows");
+  EXPECT_EQ(progress.line("rows", 11, 0, begin + 65s), "11 rows, 1 a minute");
+  EXPECT_EQ(progress.line("looks at all pages together", 0, 0, begin + 70s),
+            "looks at all pages together");
 }
 
 TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {

@@ -148,6 +148,19 @@ TEST_F(WaitTest, WhatIsSoonOverShowsNoBar) {
   EXPECT_THAT(result.out, StartsWith("all 3 done, "));
 }
 
+TEST_F(WaitTest, ASubmitThatTakesLongSaysSo) {
+  engine_does([](const FakeRequest&, FakeConnection& connection) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1200});
+    connection.answer(200, R"({"ids": ["7"]})");
+  });
+  CliOptions options;
+  options.is_terminal = true;
+  const CliResult result = cli({"submit", "--", "true"}, options);
+  EXPECT_THAT(result.out, testing::ContainsRegex("the engine takes in [0-9]+B of tasks, 1s"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("\r\x1b\\[K7\r\n$")) << "the line is taken away";
+  EXPECT_EQ(cli({"submit", "--", "true"}).err, "");
+}
+
 TEST_F(WaitTest, WhatIsNotOverAtOnceIsToldOfAtOnceAndThenOnceAMinute) {
   std::atomic<int> asked{0};
   engine_does([&](const FakeRequest&, FakeConnection& connection) {

@@ -6,6 +6,7 @@
 #include "cli/show/values.hpp"
 #include "documents/task_values.hpp"
 #include "model/index_set.hpp"
+#include "model/quantities.hpp"
 #include "posix/files.hpp"
 #include "posix/programs.hpp"
 
@@ -33,6 +34,8 @@ constexpr int kFirstServerError = 500;
 
 /// One that is being killed takes connections until the last of its threads has ended.
 constexpr int kTriesOfGet = 4;
+/// What is over by then needs no line that says how long it takes.
+constexpr std::chrono::milliseconds kFirstView{500}, kViewEvery{250};
 constexpr std::chrono::seconds kTroubleTime{2};
 
 std::string error_text(const Answer& answer) {
@@ -306,6 +309,17 @@ std::string without_within(boost::json::object request) {
 std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
                                        const boost::json::object& request) {
   std::string body = boost::json::serialize(request);
+  // A line on a terminal while the engine reads and saves a large one.
+  StatusLine status;
+  std::optional<SlowNote> view;
+  if (status.is_visible()) {
+    const auto show = [&, begin = std::chrono::steady_clock::now()](const std::string& what) {
+      const auto time = std::chrono::steady_clock::now() - begin;
+      status.show(what + ", " + show_duration(std::chrono::floor<std::chrono::seconds>(time)));
+    };
+    view.emplace("the engine takes in " + show_size(body.size()) + " of tasks", kFirstView, show,
+                 kViewEvery);
+  }
   Answer answer;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     if (attempt > 0) session.interrupt.pause(kBetweenTries);

@@ -60,15 +60,21 @@ void Interrupt::pause(std::chrono::milliseconds time) const {
   if (::poll(&signals, 1, static_cast<int>(time.count())) > 0) throw InterruptedByUser{};
 }
 
-SlowNote::SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell) {
-  auto wait = [text = std::move(text), patience,
-               tell = std::move(tell)](const std::stop_token& over) {
+SlowNote::SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell,
+                   std::optional<std::chrono::milliseconds> every) {
+  auto wait = [text = std::move(text), patience, tell = std::move(tell),
+               every](const std::stop_token& over) {
     try {
       std::mutex mutex;
       std::condition_variable_any ends;
       std::unique_lock lock(mutex);
-      ends.wait_for(lock, over, patience, [] { return false; });
-      if (!over.stop_requested()) tell(text);
+      std::optional<std::chrono::milliseconds> pause = patience;
+      while (pause) {
+        ends.wait_for(lock, over, *pause, [] { return false; });
+        if (over.stop_requested()) return;
+        tell(text);
+        pause = every;
+      }
     } catch (const std::bad_alloc&) {
       // As without a thread.
     }

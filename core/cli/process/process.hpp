@@ -78,7 +78,9 @@ class SlowNote {
 
   /// On standard error: "hpcbatch: waits for TEXT".
   explicit SlowNote(std::string text) : SlowNote(std::move(text), kPatience, on_standard_error) {}
-  SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell);
+  /// `every`: then again and again.
+  SlowNote(std::string text, std::chrono::milliseconds patience, Tell tell,
+           std::optional<std::chrono::milliseconds> every = {});
 
  private:
   static void on_standard_error(const std::string& text);

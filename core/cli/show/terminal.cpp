@@ -10,6 +10,7 @@
 #include "posix/files.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -19,6 +20,13 @@
 #include <unistd.h>
 
 namespace hpcbatch {
+
+namespace {
+
+/// Whether a line of progress stands on the terminal: there is one for all of the process.
+std::atomic<bool> is_line_drawn{false};
+
+}  // namespace
 
 StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
@@ -32,13 +40,12 @@ std::optional<std::size_t> StatusLine::room() const {
 void StatusLine::show(const std::string& text) {
   if (!is_terminal_) return;
   const std::string line = first_letters(one_line(text), *room());
-  is_drawn_ = true;
+  is_line_drawn = true;
   write_all(STDERR_FILENO, "\r\x1b[K" + line);
 }
 
 void StatusLine::clear() {
-  if (is_drawn_) write_all(STDERR_FILENO, "\r\x1b[K");
-  is_drawn_ = false;
+  if (is_line_drawn.exchange(false)) write_all(STDERR_FILENO, "\r\x1b[K");
 }
 
 std::optional<TerminalSize> terminal_size(int descriptor) {
@@ -76,6 +83,7 @@ std::string lines_for(int descriptor, std::string_view said, std::size_t indent)
 }
 
 void say(std::string_view text) {
+  StatusLine().clear();
   std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + std::string(text), 2) + "\n").c_str(),
              stderr);
 }
@@ -96,6 +104,16 @@ double ended_of(const json::object& counts) {
 
 std::string in_words(Clock::duration time) {
   return show_duration(std::chrono::duration_cast<std::chrono::seconds>(time));
+}
+
+std::string time_left(double coming, double rate) {
+  return in_words(std::chrono::duration_cast<Clock::duration>(
+             std::chrono::duration<double>(coming / rate))) +
+         " left";
+}
+
+std::string speed_of(double rate) {
+  return rate < 1 ? whole(rate * 60) + " a minute" : whole(rate) + " a second";
 }
 
 json::object by_state(const json::object& counts) {
@@ -127,17 +145,13 @@ std::vector<std::string> parts_of(const json::object& counts, const Pace& pace,
     parts.push_back(text_at(counts, "held") + " held: `hpcbatch release ID` lets them start");
   // What is held ends when somebody lets it start.
   const double coming = total - ended - number_at(counts, "held");
-  if (rate > 0 && coming > 0) {
-    const std::chrono::duration<double> left(coming / rate);
-    parts.push_back(in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left");
-  }
+  if (rate > 0 && coming > 0) parts.push_back(time_left(coming, rate));
   for (const char* what : {"failed", "cancelled", "running", "held", "waiting"}) {
     const bool is_said = waits_for_user && what == std::string_view("held");
     if (number_at(counts, what) > 0 && !is_said)
       parts.push_back(text_at(counts, what) + " " + what);
   }
-  if (rate > 0)
-    parts.push_back(rate < 1 ? whole(rate * 60) + " a minute" : whole(rate) + " a second");
+  if (rate > 0) parts.push_back(speed_of(rate));
   parts.push_back(in_words(elapsed) + " waited");
   return parts;
 }
@@ -187,6 +201,22 @@ std::string wrapped_lines(const std::string& lines) {
 }
 
 }  // namespace
+
+std::string Progress::line(const std::string& what, double done, double of, Clock::time_point now) {
+  if (what != what_) pace_ = {};
+  what_ = what;
+  pace_.seen(done, now);
+  std::string line = what;
+  if (of > 0)
+    line += " " + whole(done) + " of " + whole(of);
+  else if (done > 0)
+    line = whole(done) + " " + what;
+  const double rate = pace_.rate();
+  if (rate <= 0) return line;
+  line += ", " + speed_of(rate);
+  if (of > done) line += ", " + time_left(of - done, rate);
+  return line;
+}
 
 void WaitView::progress(const json::object& counts) {
   const Clock::time_point now = Clock::now();

@@ -32,7 +32,6 @@ class StatusLine {
 
  private:
   bool is_terminal_;
-  bool is_drawn_{false};
 };
 
 struct TerminalSize {
@@ -53,12 +52,12 @@ std::string first_letters(const std::string& line, std::size_t letters);
 /// indented.
 std::string lines_for(int descriptor, std::string_view said, std::size_t indent);
 
-/// `hpcbatch: TEXT` on standard error, as lines_for has it.
+/// `hpcbatch: TEXT` on standard error, as lines_for has it; a line of progress makes room for it.
 void say(std::string_view text);
 
-// What is told of tasks that are waited for, while it lasts and at the end.
+// What is told of work that takes long, while it lasts and at the end.
 
-/// How fast tasks end, over the last of the time that was watched.
+/// How fast work goes, over the last of the time that was watched.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -76,6 +75,19 @@ class Pace {
  private:
   static constexpr std::chrono::minutes kSpan{1};
   std::deque<std::pair<Clock::time_point, double>> seen_;
+};
+
+/// Long work while it lasts: how much of it is done, how fast it goes, how long the rest takes.
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// `WHAT 3 of 12, 2 a second, 4s left`; `3 WHAT, 2 a second` where `of` is 0, because nobody
+  /// knows it.  Another `what` begins other work.
+  std::string line(const std::string& what, double done, double of, Clock::time_point now);
+
+ private:
+  std::string what_;
+  Pace pace_{};
 };
 
 /// Of counts as `POST /v1/tasks/wait` answers them.
