@@ -263,7 +263,10 @@ const Named kNamed[] =
                0.0, job.started.value_or(viewed.now) - job.submitted.value_or(viewed.now))));
          }},
         {0, "exit_code", "EXIT_CODE", "EXIT_CODE",
-         [](const Job& job, const Viewed&) { return std::to_string(job.exit_code); }},
+         [](const Job& job, const Viewed&) {
+           // As wait(2) has it.
+           return std::to_string(job.exit_code * 256 + job.signal);
+         }},
         {0, "restartcnt", "RESTART_COUNT", "RESTART_COUNT",
          [](const Job& job, const Viewed&) { return std::to_string(job.restarts); }},
         {0, "numtasks", "TASKS", "TASKS",

@@ -4,6 +4,8 @@ import re
 import subprocess
 
 import pytest
+from drawn import drawn
+from drawn_calls import questions
 from engine_at_home import EngineAtHome, wait_until
 from slurm_commands import Commands
 from slurm_site import Slurm
@@ -18,8 +20,17 @@ JOBS = {
     "waiting": "-H -c1 --array=1-6%2 --mem=10M -t 10 -o w.%A_%a.out --wrap true",
     "after": "-d afterok:{held} -c1 -t10 --mem=10M --nice=100 --wrap true",
     "cancelled": "-H -c1 -t10 --mem=10M --wrap true",
+    "segv": "-c1 -t2 --mem=50M -o s.out --wrap 'kill -11 $$'",
+    "one": "-H -c1 --array=7 --mem=10M -t 10 --wrap true",
+    "steps": "-H -c1 --array=0-9:3 --mem=10M -t 10 --wrap true",
+    "afterelement": "-d afterok:{waiting}_2,afterany:{steps}_3 -c1 -t10 --mem=10M --wrap true",
+    "afterarray": "-d afterany:{steps} -c1 -t10 --mem=10M --wrap true",
+    "later": "-d after:{held}+5 -c1 -t10 --mem=10M --wrap true",
+    "begin": "-b 2040-01-01T10:00 -c1 -t10 --mem=10M --wrap true",
+    "deadline": "-H --deadline=2040-01-01T10:00 -c1 -t10 --mem=10M --wrap true",
+    "percpu": "-H -n2 --mem-per-cpu=50 -t 0:30 --wrap true",
 }
-ENDED = ("good", "bad", "killed", "array")
+ENDED = ("good", "bad", "killed", "array", "segv")
 LETTERS = "bcCdDEfFgGhHIjJkKlmoOqrtTvwWXyzYZ"
 TITLES = "aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQrRStTuUvVwWxXyYzZ"
 NAMES = """accruetime arrayjobid arraytaskid batchflag boardspernode burstbuffer clusterfeature contiguous container corespec
@@ -173,7 +184,7 @@ def theirs(tmp_path_factory):
             cancelled = run(f"sacct -n -P -X -o State -j {numbers['cancelled']}").out
             waiting = run(f"sacct -n -P -X -j {numbers['held']},{numbers['waiting']} -o State").out.split()
             states = {"COMPLETED", "FAILED"}
-            return len(lines) == 5 and set(lines) <= states and "CANCELLED" in cancelled and len(waiting) == 2
+            return len(lines) == 6 and set(lines) <= states and "CANCELLED" in cancelled and len(waiting) == 2
 
         wait_until(are_over, 120, "the end of those that end")
         yield Said(run, numbers, folder, "n1")
@@ -193,6 +204,18 @@ def ours(tmp_path_factory):
 @pytest.mark.parametrize("what", ASKED)
 def test_a_command_says_what_slurms_own_says(what, theirs, ours):
     assert ours.of(ASKED[what]) == theirs.of(ASKED[what])
+
+
+@pytest.mark.parametrize("number", drawn(range(40), 3))
+def test_what_is_drawn_is_answered_as_by_slurms_own(number, theirs, ours):
+    # Why it waited when it was cancelled is not kept.
+    for question in questions(number, [name for name in JOBS if name not in ("array", "cancelled")]):
+        told = []
+        for side in (ours, theirs):
+            lines, errors, code = side.of(question)
+            lines = [re.sub(r"\bn\d\b", "NODE", re.sub(" +", " ", line)) for line in lines if "<cancelled>" not in line]
+            told.append((sorted(lines), errors, code))
+        assert told[0] == told[1], question
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name not in ("killed", "cancelled")])

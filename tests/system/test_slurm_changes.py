@@ -1,0 +1,165 @@
+"""What scontrol and scancel make of jobs: told to Slurm's own and to ours, both have the same jobs afterwards."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+from drawn import drawn
+from drawn_calls import changes
+from engine_at_home import EngineAtHome, wait_until
+from patience import SLOWNESS
+from slurm_commands import Commands
+
+JOBS = {
+    "a": "-H -c1 -t10 --mem=10M --wrap true",
+    "b": "-H -c1 -t20 --mem=10M --wrap 'sleep 1000'",
+    "c": "-c1 -t100 --mem=10M --wrap 'sleep 1000'",
+    "d": "-c1 -t100 --mem=10M -a 0-3%1 --wrap 'sleep 1000'",
+    "e": "-c1 -t100 --mem=10M --wrap 'sleep 1000'",
+    "f": "-H -c1 -t30 --mem=10M -a 1-2 --wrap 'sleep 1000'",
+    "g": "-c1 -t30 --mem=10M -d afterany:{b} --wrap 'sleep 1000'",
+    "h": "-c1 -t30 --mem=10M -b 2040-01-01 --wrap 'sleep 1000'",
+    "i": "-H -b 2039-01-01 -c1 -t10 --mem=10M --wrap true",
+}
+# What `scontrol update` sets of one that is held, and what of `scontrol show job` then says it.
+UPDATES = [
+    ("TimeLimit=20", "TimeLimit"),
+    ("TimeLimit=0:30", "TimeLimit"),
+    ("TimeLimit=+10", "TimeLimit"),
+    ("timelimit-=5", "TimeLimit"),
+    ("TimeLimit=1-0", "TimeLimit"),
+    ("Nice=5", "Nice"),
+    ("Nice=-5", "Nice"),
+    ("Nice", "Nice"),
+    ("Nice=", "Nice"),
+    ("JobName=a{{b}}", "JobName"),
+    ("Name=", "JobName"),
+    ("MinMemoryNode=30", "MinMemoryNode"),
+    ("NumCPUs=2", "NumCPUs"),
+    ("CPUsPerTask=2", "CPUs/Task"),
+    ("Dependency=afterok:{b}", "Dependency"),
+    ("Dependency=after:{b}+3", "Dependency"),
+    ("Dependency=afterany:{d}", "Dependency"),
+    ("Dependency=", "Dependency"),
+    ("StartTime=2040-01-01", "EligibleTime"),
+    ("Deadline=2040-01-01", "Deadline"),
+    ("Requeue=0", "Requeue"),
+    ("Requeue=1", "Requeue"),
+    ("Priority=0", "Reason"),
+    ("TimeLimit=UNLIMITED", "TimeLimit"),
+]
+REFUSED = (
+    "TimeLimit=soon TimeLimit= StartTime=whenever MinMemoryNode=lots NumCPUs=x Requeue=yes Deadline=2020-01-01 Bogus=1 n=5 p=5 "
+    "min=100 r=1"
+).split()
+
+
+class Side:
+    def __init__(self, env, folder):
+        self.env, self.folder, self.numbers = env, folder, {}
+
+    def call(self, line):
+        done = subprocess.run(
+            ["/bin/bash", "-c", line.format(**self.numbers)],
+            cwd=self.folder,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout, done.stderr, done.returncode
+
+    def submit(self):
+        for name, words in JOBS.items():
+            out, err, code = self.call(f"sbatch --parsable -J {name} -o none --open-mode=append {words}")
+            assert code == 0, err
+            self.numbers[name] = out.strip()
+
+    def end(self):
+        self.call(f"scancel {' '.join(self.numbers.values())}")
+
+    def jobs(self):
+        """Each element with its name, state, Nice and limit; those that are cancelled are one of Slurm's, or several."""
+        names = {number: name for name, number in self.numbers.items()}
+        lines = self.call("squeue -h -r -t all -o '%F %K %t %y %l %j'")[0].splitlines()
+        known = [line.split() for line in lines if line.split()[0] in names]
+        return sorted({" ".join([names[n], "-" if rest[1] == "CA" else rest[0], *rest[1:]]) for n, *rest in known})
+
+    def field(self, name, job):
+        line = self.call(f"scontrol show job -o {{{job}}}")[0].splitlines()[0]
+        text = re.search(rf" {name}=(.*?)(?= [A-Z][A-Za-z/:]*=|$)", line)[1]
+        for one, number in self.numbers.items() if name == "Dependency" else ():
+            text = re.sub(rf"(?<![\d_+]){number}(?!\d)", f"<{one}>", text)
+        return text.replace("JobHeldAdmin", "JobHeldUser")
+
+
+def same_jobs(ours, theirs):
+    """The jobs of both, once they are the same, or as they are after ten seconds."""
+    until = time.monotonic() + 10 * SLOWNESS
+    while (both := (ours.jobs(), theirs.jobs()))[0] != both[1] and time.monotonic() < until:
+        time.sleep(0.2)
+    return both
+
+
+@pytest.fixture
+def both(slurm, tmp_path):
+    site = {"name": "here", "scheduler": "local", "shapes": [{"name": "all", "cpus": 8, "memory": "1G"}]}
+    with EngineAtHome() as home:
+        home.configure(json.dumps({"sites": [site]}))
+        ours = Side(Commands(home).env, tmp_path)
+        ours.program = home.program
+        known = {name: value for name, value in slurm.env.items() if name == "SLURM_CONF" or name[:5] != "SLURM"}
+        theirs = Side(known | {"PATH": os.environ["PATH"]}, tmp_path)
+        for side in (ours, theirs):
+            side.submit()
+            wait_until(lambda side=side: " ".join(side.jobs()).count(" R ") == 3, 60, "those that run")
+        yield ours, theirs
+        for side in (ours, theirs):
+            side.end()
+
+
+@pytest.mark.parametrize("number", drawn(range(30), 2))
+def test_what_is_drawn_changes_the_same(both, number):
+    ours, theirs = both
+    assert ours.jobs() == theirs.jobs()
+    done = []
+    for change in changes(number, JOBS):
+        done.append(change)
+        (_, complaint, code), (_, other, others) = (side.call(change) for side in both)
+        # Of several that are named one may be missing: scancel of 22.05 says nothing of it.
+        assert code == others or change.startswith("scancel"), (done, complaint, other)
+        mine, yours = same_jobs(ours, theirs)
+        assert mine == yours, done
+
+
+def test_an_update_sets_what_slurms_own_sets(both):
+    for change, field in UPDATES:
+        told = [side.call(f"scontrol update JobId={{i}} '{change}'") for side in both]
+        assert [code for _, _, code in told] == [0, 0], (change, told)
+        ours, theirs = (side.field(field, "i") for side in both)
+        assert ours == theirs, change
+    for change in REFUSED:
+        told = [side.call(f"scontrol update JobId={{i}} {change}")[2] for side in both]
+        assert told == [1, 1], change
+    for target in ("{e}_7", "{d}_9", "2000009999", "x"):
+        told = [side.call(f"scontrol update JobId={target} Nice=5") for side in both]
+        told = [(re.sub(r"\d{4,}|^\d+(?=_)", "N", err), code) for _, err, code in told]
+        assert told[0] == told[1], target
+
+
+def test_memory_for_each_cpu_follows_an_update(both):
+    ours = both[0]
+    job = ours.call("sbatch --parsable -H -c2 --mem-per-cpu=20 --wrap true")[0].strip()
+    ours.numbers["percpu"] = job
+    assert ours.call("scontrol update JobId={percpu} NumCPUs=4")[2] == 0
+    assert ours.call("scontrol show job -o {percpu}")[0].count("TRES=cpu=4,mem=80M,") == 1
+    assert ours.call(f"{ours.program} update {int(job) - 2_000_000_000} --cpus 3")[2] == 0
+    assert ours.call("scontrol show job -o {percpu}")[0].count("TRES=cpu=3,mem=60M,") == 1
+    assert ours.call("scontrol update JobId={percpu} MinMemoryNode=100 NumCPUs=1")[2] == 0
+    assert ours.call("scontrol update JobId={percpu} NumCPUs=2")[2] == 0
+    assert ours.call("scontrol show job -o {percpu}")[0].count("TRES=cpu=2,mem=100M,") == 1
