@@ -134,6 +134,9 @@ constexpr std::array kKeys{
             "none", "--one-of NEEDS", kNeeds},
     TaskKey{"time", Type::TimeSpan, "1h30m", "time the task needs; exceeding it ends the task",
             "none", "--time DURATION", kNeeds},
+    TaskKey{"time_request", Type::TimeSpan, "10m",
+            "start the task where this much time is left, although its limit may be longer",
+            "its limit", "--time-request DURATION", kNeeds},
     TaskKey{"estimate", Type::Choice, "use",
             "use records of earlier tasks of its kind: off, advise (warn), use (fill in and reduce "
             "needs)",

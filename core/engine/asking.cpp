@@ -138,6 +138,7 @@ std::optional<Duration> Engine::longest_for(const Needs& needs) const {
     for (const ShapeState& shape : site.shapes) {
       Needs without_time = needs;
       without_time.time.reset();
+      without_time.time_request.reset();
       if (!could_run(without_time, shape.shape)) continue;
       const auto its_longest = longest_task(shape.shape);
       if (!its_longest) return std::nullopt;
@@ -157,7 +158,8 @@ Needs Engine::within_shapes(const Needs& grown, const Needs& least) const {
       Needs here = grown;
       const Amount memory = usable(shape.shape).get(kMemory);
       here.amounts.set(kMemory, std::min(grown.amounts.get(kMemory), memory));
-      if (const auto longest = longest_task(shape.shape); longest && grown.time)
+      if (const auto longest = longest_task(shape.shape);
+          longest && grown.time && !grown.time_request)
         here.time = std::min(*grown.time, *longest);
       const auto amounts = [](const Needs& needs) {
         return std::pair(needs.amounts.get(kMemory), needs.time.value_or(Duration{}));
@@ -234,10 +236,11 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   }
   if (!may_run_at(needs, site.name)) misfit.add("another site", false);
   const auto longest = longest_task(shape);
-  if (needs.time && longest && *needs.time > *longest) {
+  const auto time = time_to_begin(needs);
+  if (time && longest && *time > *longest) {
     misfit.add(fmt::format("{} of time where a task can have {} ({} s; the rest of {} is for the "
                            "pilot's start and end)",
-                           show_duration(*needs.time), show_duration(*longest),
+                           show_duration(*time), show_duration(*longest),
                            std::chrono::floor<std::chrono::seconds>(*longest).count(),
                            show_duration(shape.walltime)),
                true);

@@ -133,7 +133,7 @@ void Engine::stage_in_files(Time now) {
       const IndexSet some = tasks_.queue().queued_or_parked(place).intersection(cut);
       if (some.empty()) continue;
       Needs needs = as_asked(wants.array->terms->needs);
-      needs.time = tasks_.queue().get(place.in_class).needs.time;
+      needs.time_request = tasks_.queue().get(place.in_class).needs.time;
       stage_in_files_of(*wants.array, needs, some, ahead, now);
     }
   }

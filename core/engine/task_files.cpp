@@ -76,7 +76,8 @@ Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
                                                            : array.terms->needs,
                               sites);
   if (past && past->needs_more_than)
-    needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
+    needs.time_request =
+        std::max(time_to_begin(needs).value_or(Duration{}), more_than(*past->needs_more_than));
   return needs;
 }
 

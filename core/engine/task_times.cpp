@@ -17,9 +17,8 @@ bool TaskTable::waits_for_its_time(const ArrayState& array) const {
 
 /// When its tasks can no longer end in time, should they begin then.
 Time TaskTable::latest_start(const ArrayState& array) {
-  const Needs& needs = array.terms->needs;
-  const bool has_limit = needs.time && !(needs.guess && needs.guess->time);
-  return *array.terms->course->deadline - (has_limit ? *needs.time : Duration{});
+  return *array.terms->course->deadline -
+         time_to_begin(as_asked(array.terms->needs)).value_or(Duration{});
 }
 
 void TaskTable::watch_deadline(const ArrayState& array) {
@@ -78,7 +77,8 @@ void TaskTable::end_late(ArrayState& array, std::vector<TaskId>& late) {
   outcome.message =
       now_ < deadline
           ? fmt::format("could not end before its deadline: it may take {}, and {} are left",
-                        show_duration(*array.terms->needs.time), show_duration(deadline - now_))
+                        show_duration(*time_to_begin(array.terms->needs)),
+                        show_duration(deadline - now_))
           : "did not start before its deadline";
   outcome.ended = now_;
   end_unleased(array.id, take_unleased(array, array.tasks.all()), outcome);

@@ -92,6 +92,7 @@ Needs changed(Needs needs, const NeedsChange& change) {
   }
   // None is no limit.
   if (change.time) needs.time = *change.time == Duration{} ? std::nullopt : change.time;
+  if (change.time_request) needs.time_request = change.time_request;
   if (!needs.guess) return needs;
   // What is said now is guessed no longer.
   if (change.amounts.get(kMemory) != Amount{}) {
@@ -146,7 +147,8 @@ Needs class_of(const Needs& needs) {
   round(rounded.amounts);
   if (!rounded.device->instead.empty())
     for (Resources& other : rounded.device.edit().instead) round(other);
-  if (needs.time) rounded.time = Duration{round_up(needs.time->count())};
+  if (const auto time = time_to_begin(needs)) rounded.time = Duration{round_up(time->count())};
+  rounded.time_request.reset();
   // Of a guess a class knows that its time is no promise, and nothing else.
   if (needs.guess) rounded.guess.reset();
   if (needs.guess && needs.guess->time) rounded.guess.emplace().time = true;
@@ -168,6 +170,8 @@ std::string show(const Needs& needs) {
   std::string text = show(needs.amounts);
   for (const Resources& other : needs.device->instead) text += " or " + show(other);
   if (needs.time) text += ", " + show_duration(*needs.time);
+  if (needs.time_request)
+    text += fmt::format(", at least {} at its start", show_duration(*needs.time_request));
   if (!needs.site.empty()) text += ", site " + needs.site;
   if (!needs.not_on.empty()) text += fmt::format(", not on {}", fmt::join(needs.not_on, " "));
   if (!needs.tags.empty()) text += fmt::format(", tags {}", fmt::join(needs.tags, " "));

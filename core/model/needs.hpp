@@ -39,7 +39,9 @@ struct DeviceChoice {
 /// `time` is both the limit and the need, unless it is guessed.
 struct Needs {
   Resources amounts;
-  std::optional<Duration> time;
+  std::optional<Duration> time;  ///< its limit
+  /// So much must be left of a pilot for it to begin there; no value: its limit must be.
+  std::optional<Duration> time_request;
   std::string site;                 ///< empty: any
   std::vector<std::string> not_on;  ///< sites that may not run it; sorted
   /// Sites that do not see its files: these have to be staged in there first; sorted.
@@ -52,6 +54,11 @@ struct Needs {
   Rare<DeviceChoice> device{};
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
+
+/// What must be left of a pilot for the task to begin there.
+inline std::optional<Duration> time_to_begin(const Needs& needs) {
+  return needs.time_request ? needs.time_request : needs.time;
+}
 
 /// A task may be run in so many ways: with `amounts`, way 0, or with one of `instead`.
 inline std::size_t count_of_ways(const Needs& needs) {
@@ -75,8 +82,8 @@ std::size_t way_on(const Needs& needs, std::string_view device);
 /// What a user says anew of needs; of all else that was said before stands.
 struct NeedsChange {
   Resources amounts;
-  std::optional<Duration> time;
-  bool any() const { return time.has_value() || !amounts.empty(); }
+  std::optional<Duration> time, time_request;
+  bool any() const { return time || time_request || !amounts.empty(); }
 };
 Needs changed(Needs needs, const NeedsChange& change);
 /// Whether a task that needs `before` might not do with `after`.
@@ -91,8 +98,8 @@ Needs as_asked(Needs needs);
 /// Whether a task may run at a site, whatever that has.
 bool may_run_at(const Needs& needs, std::string_view site);
 
-/// Needs of one resource class: time and memory rounded up in steps of about 10 %, so that matching
-/// costs per class and not per task.  Limits stay exact per task.
+/// Needs of one resource class: its time is what must be left, and time and memory are rounded up in
+/// steps of about 10 %, so that matching costs per class and not per task.  Limits stay exact per task.
 Needs class_of(const Needs& needs);
 
 /// The needs of those tasks whose files are on these sites: they may run there and where nothing

@@ -88,7 +88,7 @@ std::optional<Duration> longest_task(const Shape& shape) {
 bool could_run(const Needs& needs, const Shape& shape) {
   const auto longest = longest_task(shape);
   return needs.nodes <= shape.nodes && way_into(needs, usable(shape)) &&
-         (!needs.time || !longest || *needs.time <= *longest) &&
+         (!longest || time_to_begin(needs).value_or(Duration{}) <= *longest) &&
          has_tags(shape.tags, shape.made_for, needs);
 }
 

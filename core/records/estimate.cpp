@@ -84,7 +84,7 @@ Estimated estimated(const Needs& needs, const Estimate& estimate, const std::str
     guess.memory_asked = needs.amounts.get(kMemory);
     guessed.amounts.set(kMemory, Amount::of(estimate.memory));
   }
-  if (estimate.time != Duration{} && !needs.time) {
+  if (estimate.time != Duration{} && !time_to_begin(needs)) {
     guess.time = true;
     guessed.time = estimate.time;
   }

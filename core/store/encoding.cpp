@@ -30,6 +30,7 @@ std::string encode(const Needs& needs) {
   }
   if (!needs.device->kind.empty()) text += fmt::format("k{}{}", needs.device->kind, kEnd);
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
+  if (needs.time_request) text += fmt::format("l{}{}", needs.time_request->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& site : needs.not_on) text += fmt::format("x{}{}", site, kEnd);
   for (const std::string& site : needs.staged_to) text += fmt::format("b{}{}", site, kEnd);
@@ -98,6 +99,9 @@ Needs decode_needs(const std::string& text) {
         break;
       case 't':
         needs.time = Duration{std::stoll(rest)};
+        break;
+      case 'l':
+        needs.time_request = Duration{std::stoll(rest)};
         break;
       case 's':
         needs.site = rest;

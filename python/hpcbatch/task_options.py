@@ -49,6 +49,7 @@ class TaskOptions(TypedDict, total=False):
     gpu_capability: str | float | None
     one_of: str | ListOf[str | Mapping[str, Any]] | None
     time: str | float | datetime.timedelta | None
+    time_request: str | float | datetime.timedelta | None
     estimate: str | None
     cpu_bind: str | None
     threads_per_core: int | None
@@ -78,7 +79,7 @@ API_NAMES: dict[str, str] = {"cwd": "directory", "max_fails": "max_failures"}
 KINDS: dict[str, tuple[str, ...]] = {
     "WordList": ("notify", "columns", "not_sites", "tags"),
     "Ids": ("after", "after_any", "after_each", "after_start", "after_failed"),
-    "TimeSpan": ("grace", "time"),
+    "TimeSpan": ("grace", "time", "time_request"),
     "Moment": ("begin", "deadline"),
     "Capability": ("gpu_capability",),
     "Ways": ("one_of",),

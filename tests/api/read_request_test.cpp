@@ -134,6 +134,17 @@ TEST(ReadSubmit, TakesNeedsInBothSpellings) {
   EXPECT_EQ(to_string(task.array.indices), "0");
 }
 
+TEST(ReadSubmit, ATaskRequestsNoMoreTimeThanItsLimit) {
+  const auto needs_with = [](const std::string& keys) {
+    return read(R"({"command": ["true"], )" + keys + "}").tasks[0].array.needs;
+  };
+  const Needs both = needs_with(R"("time_request": "10m", "time": "1h")");
+  EXPECT_EQ(time_to_begin(both), Duration(std::chrono::minutes{10}));
+  EXPECT_EQ(both.time, Duration(std::chrono::hours{1}));
+  EXPECT_FALSE(needs_with(R"("time_request": "10m")").time);
+  EXPECT_THROW(needs_with(R"("time_request": "2h", "time": "1h")"), BadRequest);
+}
+
 TEST(ReadSubmit, SeveralTasksDoNotWriteOneFile) {
   const auto of_one = [](const std::string& keys) {
     return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"command": ["c"], )" + keys +

@@ -160,6 +160,28 @@ TEST_F(SubmitTest, LimitsAreExactThoughClassesAreRounded) {
   FAIL() << "no lease";
 }
 
+TEST_F(SubmitTest, AStartNeedsWhatIsRequestedAndTheLimitMayBeLonger) {
+  given_pilot(20min);
+  submit(New().time(40min));
+  expect({"accept 2", "open B: cpu of here"});
+  New may_be_short = New().time(40min);
+  may_be_short.needs.time_request = 10min;
+  const Actions actions =
+      engine_->on(TasksSubmitted{RequestId{2}, "me", "", 0, {may_be_short}, {}}, now_);
+  const auto* send = std::get_if<SendLeases>(&actions.back());
+  ASSERT_TRUE(send);
+  EXPECT_EQ(send->leases.at(0).time_limit, 40min);
+}
+
+TEST_F(SubmitTest, NoShapeNeedsToLastForTheLimitOfWhatRequestsLess) {
+  New request = New().time(1000h);
+  submit(request);
+  expect({"refuse: *of time where a task can have*"});
+  request.needs.time_request = 10min;
+  submit(request);
+  expect({"accept 1", "open A: *"});
+}
+
 TEST_F(SubmitTest, WithoutMemoryATaskCountsForItsCpusShare) {
   given_pilot();
   const Actions actions =

@@ -106,6 +106,14 @@ TEST(Classes, TellTimeFromNone) {
   EXPECT_NE(class_of(needing(1000, std::nullopt)), class_of(needing(1000, Duration{})));
 }
 
+TEST(Classes, HaveTheTimeThatMustBeLeft) {
+  Needs needs = needing(1000, 10h);
+  needs.time_request = 1h;
+  EXPECT_EQ(class_of(needs), class_of(needing(1000, 1h)));
+  needs.time.reset();
+  EXPECT_EQ(class_of(needs), class_of(needing(1000, 1h)));
+}
+
 TEST(Classes, TellThoseThatMayNotRunAtASiteFromOthers) {
   Needs excluding = needing(1000, std::nullopt);
   excluding.not_on = {"far"};

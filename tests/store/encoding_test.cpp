@@ -20,6 +20,7 @@ TEST(Encoding, NeedsComeBackAsTheyWere) {
   needs.amounts.set(kCpus, Amount::of_fraction(1.5));
   needs.amounts.set("gpus/a100 80g", Amount::of(2));
   needs.time = std::chrono::minutes{90};
+  needs.time_request = std::chrono::minutes{20};
   needs.site = "far away";
   needs.not_on = {"farther", "farthest of all"};
   needs.tags = {"partition=long", "ssd"};

@@ -63,6 +63,7 @@ boost::json::object to_json(const Needs& needs) {
     json["one_of"] = std::move(ways);
   }
   if (needs.time) json["time"] = seconds(*needs.time);
+  if (needs.time_request) json["time_request"] = seconds(*needs.time_request);
   if (!needs.site.empty()) json["site"] = needs.site;
   if (!needs.not_on.empty())
     json["not_sites"] = boost::json::array(needs.not_on.begin(), needs.not_on.end());

@@ -394,10 +394,11 @@ std::uint64_t content_of(const boost::json::value& submit) {
 
 namespace {
 
-constexpr std::array<std::string_view, 19> kCanChange{
-    "cpus",        "memory",       "disk",        "gpus",     "time",   "site",      "tags",
-    "priority",    "retries",      "max_running", "name",     "after",  "after_any", "after_each",
-    "after_start", "after_failed", "begin",       "deadline", "requeue"};
+constexpr std::array<std::string_view, 20> kCanChange{
+    "cpus",         "memory",       "disk",  "gpus",      "time",
+    "time_request", "site",         "tags",  "priority",  "retries",
+    "max_running",  "name",         "after", "after_any", "after_each",
+    "after_start",  "after_failed", "begin", "deadline",  "requeue"};
 
 bool is_wait(std::string_view key) {
   return key.starts_with("after");
@@ -431,7 +432,7 @@ TermsChange read_terms_change(const json::value& value) {
   TermsChange change;
   if (!said.contains("cpus")) array.needs.amounts.set(kCpus, {});
   if (has_no_limit) array.needs.time = Duration{};
-  change.needs = {array.needs.amounts, array.needs.time};
+  change.needs = {array.needs.amounts, array.needs.time, array.needs.time_request};
   if (said.contains("site")) change.site = array.needs.site;
   if (said.contains("tags")) change.tags = array.needs.tags;
   if (said.contains("priority")) change.priority = array.priority;

@@ -254,6 +254,10 @@ void read_time(const json::value& value, const std::string& where, Reading& read
   reading.task.says_time = true;
 }
 
+void read_time_request(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.needs.time_request = duration_of(value, where);
+}
+
 void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
   reading.task.estimate = parse_estimate_mode(text_of(value, where));
 }
@@ -406,6 +410,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"estimate", own<read_estimate>},
       {"resources", own<read_resources>},
       {"time", own<read_time>},
+      {"time_request", own<read_time_request>},
       {"nodes", plain<array, needs, &Needs::nodes>},
       {"site", plain<array, needs, &Needs::site>},
       {"not_sites", plain<array, needs, &Needs::not_on>},
@@ -500,6 +505,8 @@ void check_together(Reading& reading, const std::string& what) {
   if (reading.has_command && !task.parameters.empty())
     throw BadRequest(what + ": 'parameters' belong to a tool; name one");
   if (reading.is_singleton) array.course.edit().singleton = singleton_of(task.name, what);
+  if (array.needs.time && array.needs.time_request > array.needs.time)
+    throw BadRequest(what + ": 'time_request' is more than 'time', its limit");
   check_course(array, what);
   check_gpu_terms(task, what);
   check_ways(task, what);
@@ -572,7 +579,7 @@ NeedsChange read_needs_change(const json::value& value) {
   if (reading.task.gpu_terms.any())
     throw BadRequest(
         "'needs.gpus': a retry names kinds, as a100|h100, not their memory or capability");
-  return {reading.task.array.needs.amounts, reading.task.array.needs.time};
+  return {reading.task.array.needs.amounts, reading.task.array.needs.time, {}};
 }
 
 }  // namespace hpcbatch

@@ -7,7 +7,10 @@
 
 namespace hpcbatch {
 
-ClassId ReadyQueue::class_for(const Needs& needs, const Apart& apart) {
+ClassId ReadyQueue::class_for(Needs needs, const Apart& apart) {
+  // A class has no limit: its time is what must be left.
+  needs.time = time_to_begin(needs);
+  needs.time_request.reset();
   const auto [at, is_new] =
       by_needs_.try_emplace({class_of(needs), fits_shapes_(needs), apart},
                             ClassId(static_cast<std::uint32_t>(classes_.size())));

@@ -66,7 +66,7 @@ class ReadyQueue {
   using FitsShapes = std::function<std::vector<bool>(const Needs&)>;
   explicit ReadyQueue(FitsShapes fits_shapes) : fits_shapes_(std::move(fits_shapes)) {}
 
-  ClassId class_for(const Needs& needs, const Apart& apart = {});
+  ClassId class_for(Needs needs, const Apart& apart = {});
   /// The class of such needs where there is one already.
   std::optional<ClassId> find_class(const Needs& needs, const Apart& apart = {}) const;
   /// Those of `waiting` that are kept from others.
