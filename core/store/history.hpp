@@ -203,6 +203,8 @@ class History {
   static constexpr int kArraysLookedAt = 5'000;
   ArrayPage arrays(const ArrayFilter& filter);
   std::optional<ArrayOverview> overview(ArrayId id);
+  /// To be told of all that becomes of arrays beside being submitted.
+  KnownEnds& known_ends() { return known_ends_; }
   /// Nothing where it was forgotten.
   std::optional<SubmissionEnd> end_of(ArrayId first, ArrayId last);
   /// Where their time went.  Of very many tasks some are looked at.
@@ -251,7 +253,7 @@ class History {
 
  private:
   ArrayOverview overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit);
-  void add_all_of_submit(ArrayOverview& whole);
+  EndsOfArrays ends_of(ArrayId first, ArrayId last);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
   struct Chosen {
@@ -263,6 +265,7 @@ class History {
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, const AgainOnly& only);
 
   sqlite::Connection& db_;
+  KnownEnds known_ends_;
 };
 
 /// Of ARRAY_COLUMNS.

@@ -7,6 +7,7 @@
 #include "store/store.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -43,27 +44,84 @@ bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
 
 }  // namespace
 
-/// How many tasks there are, and what they are called.
-void History::add_all_of_submit(ArrayOverview& whole) {
+const EndsOfArrays* KnownEnds::find(ArrayId first, ArrayId last) const {
+  if (first == last) {
+    const auto array = arrays_.find(first);
+    return array == arrays_.end() ? nullptr : &array->second;
+  }
+  const auto submit = submits_.find(first);
+  return submit == submits_.end() || submit->second.last != last ? nullptr : &submit->second.sums;
+}
+
+EndsOfArrays KnownEnds::keep(ArrayId first, ArrayId last, EndsOfArrays sums) {
+  // What is smaller is added up in no time; so many large ones nobody watches.
+  constexpr std::uint64_t kLarge = 1000;
+  constexpr std::size_t kMost = 1000;
+  if (sums.tasks < kLarge) return sums;
+  if (arrays_.size() + submits_.size() >= kMost) forget_all();
+  if (first == last)
+    arrays_[first] = sums;
+  else
+    submits_[first] = {last, sums};
+  return sums;
+}
+
+std::map<ArrayId, KnownEnds::Known>::iterator KnownEnds::submit_of(ArrayId array) {
+  const auto behind = submits_.upper_bound(array);
+  if (behind == submits_.begin()) return submits_.end();
+  const auto submit = std::prev(behind);
+  return submit->second.last < array ? submits_.end() : submit;
+}
+
+void KnownEnds::add(ArrayId array, const std::tuple<Failure, std::int32_t, std::int32_t>& way,
+                    const EndsOfAWay& ends) {
+  const auto add_to = [&](EndsOfArrays& known) {
+    EndsOfAWay& sums = known.ends[way];
+    sums.ended = sums.tasks == 0 ? ends.ended : std::max(sums.ended, ends.ended);
+    sums.tasks += ends.tasks;
+    if (ends.started) sums.started = std::min(sums.started.value_or(*ends.started), *ends.started);
+  };
+  if (const auto one = arrays_.find(array); one != arrays_.end()) add_to(one->second);
+  if (const auto submit = submit_of(array); submit != submits_.end()) add_to(submit->second.sums);
+}
+
+void KnownEnds::forget(ArrayId array) {
+  arrays_.erase(array);
+  if (const auto submit = submit_of(array); submit != submits_.end()) submits_.erase(submit);
+}
+
+EndsOfArrays History::ends_of(ArrayId first, ArrayId last) {
   constexpr std::size_t kNames = 4;
-  whole.tasks = 0;
-  std::vector<std::string>& names = whole.names.emplace();
+  EndsOfArrays sums;
   sqlite::Statement rows =
       db_.query("SELECT indices,name FROM arrays WHERE id BETWEEN ? AND ? ORDER BY id");
-  rows.bind(whole.submit_first.value, whole.submit_last.value);
+  rows.bind(first.value, last.value);
   while (rows.step()) {
-    whole.tasks += decode_indices(rows.text(0)).size();
+    sums.tasks += decode_indices(rows.text(0)).size();
     std::string name = rows.text(1);
-    if (!name.empty() && names.size() < kNames &&
-        std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
+    if (!name.empty() && sums.names.size() < kNames &&
+        std::find(sums.names.begin(), sums.names.end(), name) == sums.names.end())
+      sums.names.push_back(std::move(name));
   }
+  sqlite::Statement groups = db_.query(
+      "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended),"
+      "exit_code,signal FROM results WHERE array BETWEEN ? AND ? "
+      "GROUP BY failure,exit_code,signal");
+  groups.bind(first.value, last.value);
+  while (groups.step()) {
+    EndsOfAWay& way = sums.ends[{static_cast<Failure>(groups.number(0)),
+                                 static_cast<std::int32_t>(groups.number(4)),
+                                 static_cast<std::int32_t>(groups.number(5))}];
+    way.tasks = static_cast<std::uint64_t>(groups.number(1));
+    if (!groups.is_null(2)) way.started = from_microseconds(groups.number(2));
+    way.ended = from_microseconds(groups.number(3));
+  }
+  return sums;
 }
 
 ArrayOverview History::overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit) {
   ArrayOverview whole{.row = std::move(row)};
   whole.submit_first = whole.submit_last = whole.row.id;
-  whole.tasks = whole.row.indices.size();
   sqlite::Statement submit = db_.query(
       "SELECT (SELECT min(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x''),"
       "(SELECT max(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x'') "
@@ -73,25 +131,22 @@ ArrayOverview History::overview(ArrayRow row, std::vector<WayToEnd>& ends, bool 
     whole.submit_last = ArrayId{static_cast<std::uint64_t>(submit.number(1))};
   }
   const bool is_several = whole_submit && whole.submit_first != whole.submit_last;
-  if (is_several) add_all_of_submit(whole);
+  const ArrayId first = is_several ? whole.submit_first : whole.row.id;
+  const ArrayId last = is_several ? whole.submit_last : whole.row.id;
+  const EndsOfArrays* known = known_ends_.find(first, last);
+  EndsOfArrays made;
+  if (known == nullptr) made = known_ends_.keep(first, last, ends_of(first, last));
+  const EndsOfArrays& sums = known == nullptr ? made : *known;
+  whole.tasks = sums.tasks;
+  if (is_several) whole.names = sums.names;
   Totals totals;
-  sqlite::Statement groups = db_.query(
-      "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended),"
-      "exit_code,signal FROM results WHERE array BETWEEN ? AND ? "
-      "GROUP BY failure,exit_code,signal");
-  groups.bind((is_several ? whole.submit_first : whole.row.id).value,
-              (is_several ? whole.submit_last : whole.row.id).value);
-  while (groups.step()) {
-    const auto failure = static_cast<Failure>(groups.number(0));
-    ends.push_back({failure, static_cast<std::int32_t>(groups.number(4)),
-                    static_cast<std::int32_t>(groups.number(5))});
-    totals.of(failure) += static_cast<std::uint64_t>(groups.number(1));
-    if (!groups.is_null(2)) {
-      const Time started = from_microseconds(groups.number(2));
-      whole.started = std::min(whole.started.value_or(started), started);
-    }
-    const Time ended = from_microseconds(groups.number(3));
-    whole.last_ended = std::max(whole.last_ended.value_or(ended), ended);
+  for (const auto& [way, ended] : sums.ends) {
+    const auto& [failure, exit_code, signal] = way;
+    ends.push_back({failure, exit_code, signal});
+    totals.of(failure) += ended.tasks;
+    if (ended.started)
+      whole.started = std::min(whole.started.value_or(*ended.started), *ended.started);
+    whole.last_ended = std::max(whole.last_ended.value_or(ended.ended), ended.ended);
   }
   whole.done = totals.done;
   whole.failed = totals.failed;

@@ -63,6 +63,7 @@ void Store::save(const SaveRevived& save) {
 }
 
 void Store::withdraw_results(ArrayId array, const IndexRange& range) {
+  history_.known_ends().forget(array);
   sqlite::Statement rows =
       db_.query("SELECT " RESULT_COLUMNS " FROM results WHERE array=? AND first<=? AND last>=?");
   rows.bind(array.value, range.last, range.first);

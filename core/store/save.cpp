@@ -103,7 +103,9 @@ void Store::save(const SaveTerms& save) {
       .run(terms.priority, terms.retries, terms.max_running,
            encode(terms.after, terms.course.get()), save.array.value);
   save_dependencies(save.array, terms.after);
-  if (save.name) db_.query("UPDATE arrays SET name=? WHERE id=?").run(*save.name, save.array.value);
+  if (!save.name) return;
+  db_.query("UPDATE arrays SET name=? WHERE id=?").run(*save.name, save.array.value);
+  history_.known_ends().forget(save.array);
 }
 
 void Store::save(const SaveHold& save) {
@@ -186,6 +188,8 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
            cut_of(outcome.log), attempt.epoch, details);
   const std::uint64_t tasks = std::uint64_t{range.last} - range.first + 1;
   totals_then_.of(outcome.failure) += tasks;
+  history_.known_ends().add(array, {outcome.failure, outcome.exit_code, outcome.signal},
+                            {tasks, outcome.started, outcome.ended});
   happened_then_.ended[static_cast<std::size_t>(outcome.failure)] += tasks;
 }
 
@@ -305,6 +309,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
           "DELETE FROM arrays WHERE id=?"}) {
       db_.query(statement).run(id.value);
     }
+    history_.known_ends().forget(id);
   }
   const bool more = taken == arrays || taken != old.size();
   if (!more) {

@@ -85,8 +85,10 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     happened_ = happened_then_;
     leases_known_ = true;
   } catch (const sqlite::SqlError& e) {
+    history_.known_ends().forget_all();
     return failure_of(e);
   } catch (const std::exception& e) {
+    history_.known_ends().forget_all();
     return Error{Error::Kind::Rejected, e.what()};  // what was stored cannot be read
   }
   const bool synced = std::exchange(log_begins_, false) || durable;

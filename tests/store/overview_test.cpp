@@ -111,6 +111,71 @@ TEST_F(OverviewTest, WhatCameInOneSubmitCanBeOne) {
   EXPECT_EQ(ids({.limit = 100}), "4 3 2 1");
 }
 
+/// What a page or a list shows of large submissions each second.
+std::string told_of(Store& store) {
+  std::string all;
+  const auto add = [&](const ArrayOverview& one) {
+    const auto time = [](const std::optional<Time>& at) { return at ? to_microseconds(*at) : -1; };
+    all += std::to_string(one.row.id.value) + ": " + std::to_string(one.tasks) + " " +
+           std::to_string(one.done) + "/" + std::to_string(one.failed) + "/" +
+           std::to_string(one.cancelled) + " " + std::to_string(time(one.started)) + "-" +
+           std::to_string(time(one.last_ended));
+    if (one.names)
+      for (const std::string& name : *one.names) all += " " + name;
+    all += "\n";
+  };
+  for (const ArrayOverview& one : store.history().arrays({.whole_submits = true}).arrays) add(one);
+  for (const ArrayOverview& one : store.history().arrays({}).arrays) add(one);
+  return all;
+}
+
+TEST_F(OverviewTest, WhatIsKnownOfLargeOnesIsWhatTheFileSays) {
+  constexpr std::uint32_t kTasks = 600;
+  std::vector<Write> writes;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    writes.push_back(
+        array(id, IndexRange{1, id == 4 ? 3 * kTasks : kTasks}, {}, id < 4 ? "k" : ""));
+    writes.back().recipes.front().words.edit().name = "n" + std::to_string(id);
+  }
+  save(writes);
+  const auto expect_truth = [&](const char* what) {
+    const std::string known = told_of(*store);
+    EXPECT_EQ(known, told_of(*store)) << what;
+    reopen();
+    EXPECT_EQ(known, told_of(*store)) << what;
+  };
+  expect_truth("nothing has ended");
+  Write early = result(2, 7, Failure::ToolFailed), late = result(4, 1, Failure::Ok);
+  std::get<SaveResult>(early.what).outcome.started = from_microseconds(3000);
+  std::get<SaveResult>(late.what).outcome.ended = from_microseconds(9000);
+  save({early, late, result(1, 1, Failure::Cancelled)});
+  expect_truth("some have");
+  SaveResults rest{ArrayId{1}, IndexRange{2, kTasks}, {}};
+  rest.outcome.failure = Failure::Cancelled;
+  rest.outcome.ended = from_microseconds(10'000);
+  save({{rest, {}}});
+  expect_truth("many at once");
+  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexRange{5, 9}}, {}}});
+  expect_truth("some run again");
+  SaveTerms terms{.array = ArrayId{3}};
+  terms.terms.needs.amounts.set(kCpus, Amount::of(1));
+  terms.name = "renamed";
+  save({{terms, {}}});
+  expect_truth("another name");
+  save({result(1, 5, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
+  EXPECT_FALSE(store->prune(from_microseconds(1'000'000), 10));
+  expect_truth("one is forgotten");
+}
+
+TEST_F(OverviewTest, WhatWasNotWrittenIsNotKnown) {
+  save({array(1, IndexRange{1, 2000})});
+  const std::string before = told_of(*store);
+  // The same array again: refused, and what came before it with it.
+  const SaveResults some{ArrayId{1}, IndexRange{1, 5}, {}};
+  EXPECT_FALSE(store->commit({{some, {}}, array(1, IndexRange{1, 2})}, false));
+  EXPECT_EQ(told_of(*store), before);
+}
+
 TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
   Write killed = result(1, 2, Failure::ToolSignal);
   std::get<SaveResult>(killed.what).outcome.signal = 9;
