@@ -294,6 +294,15 @@ def test_a_browser_sees_it_all(engine):
         browser.run("take({ sections: { tasks: { '9.9': { id: '9.9' } } } })")
         browser.run("take({ version: 1, sections: { tasks: {} }, minutes: [] })")
         assert browser.run("known.sections.tasks.has('9.9')") is False
+        # Whose counts came before its submissions is no engine without any.
+        browser.run("location.hash = '#/'")
+        browser.wait_until("document.querySelector('main').innerText.includes('Submissions')")
+        said = (
+            "(take({{ version: 1, minutes: [], engine: {{ tasks: {{ done: {} }} }} }}), show(), current.update(), {})"
+        )
+        text = "document.querySelector('main').innerText"
+        assert "Loading" in browser.run(said.format(5, text))
+        assert "Nothing was submitted yet" in browser.run(said.format(0, text))
         assert browser.run("document.title.includes('stolen') ? document.querySelector('h1').textContent : ''") == ""
         assert browser.complaints() == []
         # A command to copy is one command, whoever wrote the address.

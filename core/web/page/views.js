@@ -126,7 +126,10 @@ views.overview = (main, parts, query) => {
         el("li", {}, el("a", { href: "#/waits" }, el("b", {}, known.engine ? count(pilots.queued) : "–"), "pilots in queues")));
       draw_plot();
       const found = submissions(query), text = JSON.stringify(found) + Math.floor(now() / 5);
-      if (text !== told) fill(list, submission_table(found.slice(0, 200), known.sections.arrays.size ? "No submission fits the filter." : "Nothing was submitted yet: hpcbatch submit --array 1-100 -- true"));
+      // The engine's counts come first.
+      const none = known.engine && !Object.values(tasks).some((number) => number > 0);
+      const empty = known.sections.arrays.size ? "No submission fits the filter." : none ? "Nothing was submitted yet: hpcbatch submit --array 1-100 -- true" : "Loading …";
+      if (text !== told) fill(list, submission_table(found.slice(0, 200), empty));
       told = text;
     },
     leave() { removeEventListener("resize", resized); colors.removeEventListener("change", recolored); },
