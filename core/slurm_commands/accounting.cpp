@@ -31,8 +31,9 @@ std::string state_text(const Line& line, const Viewed& viewed) {
   if (line.job.state == JobState::Cancelled && line.step.empty())
     return word + " by " + std::to_string(viewed.uid);
   if (line.step == "extern" && has_ended(line.job.state)) return "COMPLETED";
-  // Slurm calls a step so that a signal has ended.
-  if (!line.step.empty() && line.job.signal != 0 && line.job.state == JobState::Failed)
+  // Slurm calls a step so that a signal has ended, as where the time is over.
+  const bool is_ended_by_signal = line.job.signal != 0 && line.job.state == JobState::Failed;
+  if (!line.step.empty() && (is_ended_by_signal || line.job.state == JobState::Timeout))
     return "CANCELLED";
   return word;
 }
@@ -40,7 +41,8 @@ std::string state_text(const Line& line, const Viewed& viewed) {
 std::string exit_text(const Line& line, const Viewed&) {
   const Job& job = line.job;
   // As Slurm tells these of the job and of its steps.
-  if (line.step == "extern" || job.state == JobState::Timeout) return "0:0";
+  if (line.step == "extern") return "0:0";
+  if (job.state == JobState::Timeout) return line.step.empty() ? "0:0" : "0:15";
   if (job.state == JobState::OutOfMemory) return "0:125";
   if (job.state == JobState::Cancelled && line.step.empty()) return "0:0";
   return std::to_string(job.exit_code) + ":" + std::to_string(job.signal);

@@ -446,6 +446,8 @@ std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
   if (verb != "retry") return all(is_over) ? "Job has already finished" : "";
   if (all([](const Job& job) { return job.state == JobState::Pending; }))
     return "Job is pending execution";
+  if (all([](const Job& job) { return !job.is_requeued; }))
+    return "Requested operation is presently disabled";
   return "";
 }
 
@@ -469,6 +471,7 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
       code = 1;
     }
     for (const Job& job : jobs) {
+      if (verb == "retry" && !job.is_requeued) continue;
       if (has_ended(job.state) != (verb == "retry")) {
         // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
         if (verb == "retry" && job.state == JobState::Running)

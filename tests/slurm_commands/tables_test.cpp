@@ -112,6 +112,8 @@ TEST_F(SlurmTables, EndsThatNobodyChose) {
   EXPECT_EQ(told(JobState::Failed, 9), "FAILED|0:9\n");
   EXPECT_EQ(told(JobState::Cancelled, 15), "CANCELLED by 1000|0:0\n");
   EXPECT_EQ(told(JobState::Timeout, 15), "TIMEOUT|0:0\n");
+  EXPECT_EQ(SacctTable({"State", "ExitCode"}, {.parsable = true}, viewed_).line({job, "batch"}),
+            "CANCELLED|0:15\n");
   EXPECT_EQ(told(JobState::OutOfMemory, 9), "OUT_OF_MEMORY|0:125\n");
 }
 

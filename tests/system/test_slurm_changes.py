@@ -163,3 +163,16 @@ def test_memory_for_each_cpu_follows_an_update(both):
     assert ours.call("scontrol update JobId={percpu} MinMemoryNode=100 NumCPUs=1")[2] == 0
     assert ours.call("scontrol update JobId={percpu} NumCPUs=2")[2] == 0
     assert ours.call("scontrol show job -o {percpu}")[0].count("TRES=cpu=2,mem=100M,") == 1
+
+
+def test_what_is_not_to_be_requeued_is_not(both):
+    told = []
+    for side in both:
+        words = "sbatch --parsable --no-requeue -c1 -t5 --mem=10M -o none --wrap 'sleep 1000'"
+        side.numbers["once"] = side.call(words)[0].strip()
+        wait_until(lambda side=side: side.field("JobState", "once") == "RUNNING", 60, "its start")
+        out, complaint, code = side.call("scontrol requeue {once}")
+        told.append(
+            (re.sub(r"\d+", "N", complaint), code, side.field("JobState", "once"), side.field("Restarts", "once"))
+        )
+    assert told[0] == told[1] and told[0][1] == 1
