@@ -418,6 +418,9 @@ std::string line_of(const std::vector<Column>& columns, const Job& job) {
 
 namespace {
 
+/// More than any time.
+constexpr double kNoLimit = 1e12;
+
 /// What is told by its amount and not by its text; 0 of all others.
 double amount_by(char letter, const Job& job, const Viewed& viewed) {
   switch (letter) {
@@ -433,10 +436,11 @@ double amount_by(char letter, const Job& job, const Viewed& viewed) {
     case 'c':
       return job.cpus;
     case 'm':
-      return static_cast<double>(job.memory);
-    case 'p':
-    case 'Q':
-      return static_cast<double>(job.priority);
+      return static_cast<double>(job.memory_per_cpu != 0 ? job.memory_per_cpu : job.memory);
+    case 'l':
+      return job.time_limit.value_or(kNoLimit);
+    case 'L':
+      return job.time_limit.value_or(kNoLimit) - ran(job, viewed);
     case 'i':
     case 'A':
     case 'F':
@@ -447,6 +451,16 @@ double amount_by(char letter, const Job& job, const Viewed& viewed) {
 }
 
 bool comes_before(const Named& named, const Job& one, const Job& other, const Viewed& viewed) {
+  // Of those that are as urgent what came first is more so, unless it is held.
+  const auto urgency = [](const Job& job) {
+    const std::int64_t priority = priority_of(job);
+    return std::make_pair(priority, priority == 0 ? 0 : -static_cast<std::int64_t>(job.id));
+  };
+  if (named.letter == 'p' || named.letter == 'Q') return urgency(one) < urgency(other);
+  const auto element = [](const Job& job) {
+    return std::make_pair(job.id, job.indices.empty() ? 0 : job.indices.ranges().back().first);
+  };
+  if (named.letter == 'i') return element(one) < element(other);
   const double a = amount_by(named.letter, one, viewed), b = amount_by(named.letter, other, viewed);
   if (a != b || a != 0) return a < b;
   return value_of(named, one, viewed) < value_of(named, other, viewed);

@@ -201,7 +201,7 @@ int look_at_queue(const Call& call, const Parsed& parsed, EngineJobs& engine) {
   std::erase_if(jobs, [&](const Job& job) { return !wanted.admits(job, viewed); });
   sort_jobs(jobs,
             said(parsed, "sort", call, "SQUEUE_SORT").empty()
-                ? "t,i"
+                ? "P,t,-p"
                 : said(parsed, "sort", call, "SQUEUE_SORT"),
             viewed);
   if (parsed.has("json")) {

@@ -122,6 +122,23 @@ TEST_F(SlurmTables, OrderOfTheQueue) {
   EXPECT_EQ(jobs_.front().id, 13U);
   sort_jobs(jobs_, "t,i", viewed_);
   EXPECT_EQ(words_of(jobs_.front().state).letters, "F");
+  auto waiting = jobs_of(boost::json::parse(R"([{"id": "20", "state": "held"},
+      {"id": "21", "state": "waiting", "waits_for": "room", "priority": -100},
+      {"id": "22.2-3", "state": "waiting", "waits_for": "room", "indices": "1-3"},
+      {"id": "22.1", "state": "running", "indices": "1-3"},
+      {"id": "23", "state": "waiting", "waits_for": "room", "needs": {"time": 60}},
+      {"id": "24", "state": "running", "needs": {"time": 600}}])")
+                             .as_array(),
+                         true);
+  const auto order = [&](const char* by) {
+    sort_jobs(waiting, by, viewed_);
+    std::string ids;
+    for (const Job& job : waiting) ids += job_id(job).substr(8) + " ";
+    return ids;
+  };
+  EXPECT_EQ(order("P,t,-p"), "22_[2-3] 23 21 20 22_1 24 ");
+  EXPECT_EQ(order("-i"), "24 23 22_[2-3] 22_1 21 20 ");
+  EXPECT_EQ(order("l,i"), "23 24 20 21 22_1 22_[2-3] ") << "as a time";
   EXPECT_THROW(sort_jobs(jobs_, "!", viewed_), CommandFailed);
 }
 
