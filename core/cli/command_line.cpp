@@ -30,6 +30,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
       [&](const ChangeCommand& c) { return change_tasks(c, session); },
+      [&](const NodeRunCommand& c) { return no_nodes_here(c, session); },
       [&](const TimeLeftCommand& c) { return show_time_left(c, session); },
       [&](const ListCommand& c) { return list_tasks(c, session); },
       [&](const ShowCommand& c) { return show_task(c, session); },
@@ -94,6 +95,8 @@ int complain(const std::string& text, int exit_code) {
 int run_command_line(int argc, char** argv, const Mains& mains) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const bool is_run = !words.empty() && words[0] == "run";
+  const bool asks_for_help = words.size() > 1 && (words[1] == "--help" || words[1] == "-h");
+  if (!words.empty() && words[0] == "node-run" && !asks_for_help) become_node_run(words);
   try {
     const int exit_code = do_command(parse_command(words), mains);
     // What an earlier piece met is only remembered.

@@ -18,7 +18,6 @@ struct TaskKey {
     Ids,           ///< a list of tasks
     Range,         ///< of indices
     Whole,         ///< a whole number from `least` to `most`
-    Nodes,         ///< as many as a task may have
     Cpus,          ///< a number above 0
     Flag,          ///< true or false
     Choice,        ///< one of `words`

@@ -94,12 +94,6 @@ json::value factor_in(std::string_view text) {
   return whole_where_it_can_be(factor);
 }
 
-json::value nodes_in(std::string_view text) {
-  if (text != "1")
-    throw std::invalid_argument("one task over several nodes is not built yet; only 1 is");
-  return 1;
-}
-
 json::value gpus_in(std::span<const std::string> texts) {
   json::object by_kind;
   std::optional<double> of_any;
@@ -172,8 +166,6 @@ json::value one_value(const TaskKey& key, std::string_view text) {
   switch (key.type) {
     case Type::Whole:
       return parse_whole(text, key.more.least, key.more.most);
-    case Type::Nodes:
-      return nodes_in(text);
     case Type::Cpus:
       return cpus_in(text);
     case Type::Flag:
@@ -212,7 +204,6 @@ bool keeps_letters(TaskKey::Type type) {
     case Type::Whole:
     case Type::Factor:
     case Type::Moment:
-    case Type::Nodes:
     case Type::Cpus:
     case Type::Flag:
     case Type::Gpus:

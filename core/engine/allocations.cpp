@@ -44,9 +44,11 @@ void Engine::handle(const OutboxRead& event, Time now) {
   for (const AttemptEnd& result : event.results) {
     // Outputs that were never permitted to be published are not there: such an attempt is lost like
     // any other.
-    if (result.outputs_staged || !is_heard_from_outbox(event.allocation, result.attempt)) continue;
+    if (result.outputs_staged || result.of_room ||
+        !is_heard_from_outbox(event.allocation, result.attempt))
+      continue;
     if (HPCBATCH_PLANTED(outbox_not_read)) continue;
-    end_lease(pilots_.release(result.attempt.task), result.outcome, Blame::None, now);
+    end_lease(take_lease(result.attempt.task), result.outcome, Blame::None, now);
   }
   for (const AttemptId& attempt : event.coming) {
     if (Lease* lease = pilots_.current(event.allocation, attempt)) outputs_come(*lease, now);
@@ -98,15 +100,15 @@ void Engine::lose_leases(const AllocationOver& over, Time now) {
       }
       if (const Outcome* own = pilots_.failed(task)) {
         Outcome outcome = *own;
-        end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
+        end_lease(take_lease(task), std::move(outcome), Blame::None, now);
         continue;
       }
       Outcome outcome;
       outcome.failure = over.failure;
       outcome.message = over.text;
       outcome.ended = now;
-      end_lease(pilots_.release(task), std::move(outcome),
-                to_blame.contains(task) ? blame : Blame::None, now);
+      end_lease(take_lease(task), std::move(outcome), to_blame.contains(task) ? blame : Blame::None,
+                now);
     }
   }
   tasks_.tell_ended();

@@ -37,7 +37,9 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
   std::vector<provision::Demand> classes;
   for (std::size_t i = 0; i < queue.classes(); ++i) {
     const ResourceClass& its_class = queue.get(ClassId(static_cast<std::uint32_t>(i)));
-    classes.push_back({its_class.needs, its_class.ready, its_class.mean_run, its_class.runs});
+    // What needs several nodes needs a place on each.
+    classes.push_back({its_class.needs, its_class.ready * its_class.needs.nodes, its_class.mean_run,
+                       its_class.runs});
   }
   for (const ClassId id : queue.waiting_open())
     classes.at(static_cast<std::size_t>(id)).run_on = known_runs(queue.get(id).needs);
@@ -80,7 +82,36 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
     busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)),
                                  elapsed_of(*lease, now), pilot.capacity, left);
   }
+  for (const auto& [task, granted] : pilot.claims) {
+    const Lease* lease = pilots_.lease(task);
+    busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)),
+                                 elapsed_of(*lease, now), pilot.capacity, left);
+  }
   return std::min(1.0, busy);
+}
+
+namespace {
+
+bool is_to_stay(const PilotState& pilot, Time now) {
+  return pilot.registered && !pilot.leaving && !pilot.ending && !pilot.braked &&
+         (pilot.connected || now - pilot.silent_since < kSilentIsNoCapacity);
+}
+
+}  // namespace
+
+/// Of allocations of several nodes how many these are, less those whose pilots have come and gone.
+std::map<AllocationId, std::uint32_t> Engine::nodes_together(Time now) const {
+  std::map<AllocationId, std::uint32_t> together;
+  for (const auto& [id, entry] : sites_.allocations()) {
+    const Shape* shape = sites_.shape_of(id);
+    if (shape && shape->nodes > 1) together[id] = shape->nodes;
+  }
+  for (const auto& [id, pilot] : pilots_.all()) {
+    const auto at = together.find(id.allocation);
+    if (at == together.end() || !pilot.registered || is_to_stay(pilot, now)) continue;
+    if (at->second > 0) --at->second;
+  }
+  return together;
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -103,14 +134,18 @@ void Engine::ask_for_pilots(Time now) {
 
   std::vector<provision::Supply> supplies;
   std::map<AllocationId, std::uint32_t> registered;
+  const std::map<AllocationId, std::uint32_t> together = nodes_together(now);
+  const auto nodes_of = [&](const AllocationId& id) {
+    const auto at = together.find(id);
+    return at == together.end() ? 1 : at->second;
+  };
   for (const auto& [id, pilot] : pilots_.all()) {
     if (pilot.registered) ++registered[id.allocation];
-    if (!pilot.registered || pilot.leaving || pilot.ending || pilot.braked) continue;
-    if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoCapacity) continue;
+    if (!is_to_stay(pilot, now)) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
     supplies.push_back({pilot.site, pilot.tags, pilot.made_for, pilot.capacity, left,
-                        busy_part(pilot, classes, now)});
+                        busy_part(pilot, classes, now), nodes_of(id.allocation)});
   }
   const SiteForecast forecast(sites_, now);
   for (const auto& [id, entry] : sites_.allocations()) {
@@ -122,7 +157,7 @@ void Engine::ask_for_pilots(Time now) {
     for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0);
          node < shape->nodes; ++node) {
       supplies.push_back({entry.facts.site, shape->tags, shape->made_for, usable(*shape),
-                          longest_task(*shape), 0});
+                          longest_task(*shape), 0, nodes_of(id)});
     }
   }
   for (const provision::Ask& ask :
@@ -235,6 +270,11 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
     if (instead.distance < misfit.distance) misfit = std::move(instead);
   }
   if (!may_run_at(needs, site.name)) misfit.add("another site", false);
+  if (needs.nodes > shape.nodes) {
+    misfit.add(fmt::format("{} nodes at once where its batch jobs have {} (`nodes` of a shape)",
+                           needs.nodes, shape.nodes),
+               true);
+  }
   const auto longest = longest_task(shape);
   const auto time = time_to_begin(needs);
   if (time && longest && *time > *longest) {
@@ -277,7 +317,7 @@ std::vector<std::string> Engine::shapes_for(const Needs& needs) const {
 }
 
 std::optional<std::string> Engine::misfit_of(const NewArray& array) const {
-  if (array.needs.nodes <= 1 && !shapes_for(array.needs).empty()) return std::nullopt;
+  if (!shapes_for(array.needs).empty()) return std::nullopt;
   return misfit(array);
 }
 
@@ -305,9 +345,6 @@ std::optional<std::string> Engine::gpus_nobody_has(const Needs& needs) const {
 }
 
 std::optional<std::string> Engine::misfit(const NewArray& array) const {
-  if (array.needs.nodes > 1) {
-    return "tasks over several nodes are not built yet; leave --nodes out";
-  }
   const Needs& needs = array.needs;
   std::vector<std::string> known;
   for (const SiteState& site : sites_.sites()) known.push_back(site.site.name);

@@ -63,9 +63,9 @@ void each_grant(const Needs& needs, const PilotState& pilot, const Resources& ro
 /// What a task of the class would be granted in such a room; nothing where it is left to another
 /// pilot.
 std::optional<Engine::Grant> Engine::grant_for(const PilotState& pilot, ClassId id,
-                                               const Resources& room) const {
+                                               const Resources& room, bool goes_there) const {
   // What waits there, and whose room was kept, does not wait for another.
-  const bool goes_there = &room == &pilot.capacity || pilot.kept_for == id;
+  goes_there = goes_there || &room == &pilot.capacity || pilot.kept_for == id;
   std::optional<Grant> best;
   each_grant(tasks_.queue().get(id).needs, pilot, room,
              [&](const Resources& granted, std::size_t way) {

@@ -109,7 +109,7 @@ std::optional<Time> Engine::next_wake() const {
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0 || keeps_any(sites_);
   for (const auto& [id, pilot] : pilots_.all())
-    watching = watching || (!pilot.connected && !pilot.leases.empty());
+    watching = watching || (!pilot.connected && !pilot.is_empty());
   for (const auto& [id, entry] : sites_.allocations())
     watching = watching || !sites_.site(entry.facts.site);
   if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;
@@ -222,7 +222,7 @@ Engine::Cancelled Engine::cancel_tasks(const std::vector<Selection>& tasks, cons
         outcome.message = fmt::format(
             "cancelled by user; its site {} is no longer in the configuration", pilot->site);
         outcome.ended = now;
-        end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
+        end_lease(take_lease(task), std::move(outcome), Blame::None, now);
       }
     }
   }

@@ -13,8 +13,10 @@
 #include "model/site.hpp"
 #include "model/snapshot.hpp"
 
+#include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -207,6 +209,25 @@ class Engine {
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
 
+  // several_nodes.cpp
+  std::optional<std::vector<PilotState*>> members_for(const PilotState& head, ClassId id,
+                                                      Time now) const;
+  std::shared_ptr<const NodesOfTask> claim_members(TaskId task,
+                                                   const std::vector<PilotState*>& members);
+  static SendLeases claim_of(const Lease& lease, const PilotState& member,
+                             const SendLeases::Lease& of_head);
+  SendLeases claim_again(const Lease& lease, const PilotState& member) const;
+  void free_members(Lease& lease);
+  Lease take_lease(TaskId task);
+  void lose_member(Lease& lease, PilotState& member, Failure as, const std::string& why);
+  bool member_ended(const PilotId& id, const AttemptEnd& end);
+  void blame_lost_member(const Lease& lease, Outcome& outcome) const;
+  void reconcile_claims(PilotState& pilot, const std::vector<HeldAttempt>& there,
+                        bool same_process);
+  void keep_nodes(ClassId id, Time now);
+  void keep_whole_sets();
+  void look_again_at_all();
+
   // nodes.cpp
   void watch_nodes(Time now);
   void watch_apart(Time now);
@@ -224,7 +245,9 @@ class Engine {
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
 
   // brokering.cpp
-  std::optional<Grant> grant_for(const PilotState& pilot, ClassId id, const Resources& room) const;
+  /// `goes_there`: it does not wait for a better device.
+  std::optional<Grant> grant_for(const PilotState& pilot, ClassId id, const Resources& room,
+                                 bool goes_there = false) const;
   double expected_on(const ResourceClass& its_class, std::string_view device) const;
   std::vector<broker::Device> devices(broker::Running& running, Time now) const;
   std::vector<broker::Way> ways_now(const ResourceClass& its_class,
@@ -274,6 +297,7 @@ class Engine {
   void ask_for_pilots(Time now);
   /// For each class, by its number: what waits, what runs, how long that takes.
   std::vector<provision::Demand> demands(Time now) const;
+  std::map<AllocationId, std::uint32_t> nodes_together(Time now) const;
   double busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes,
                    Time now) const;
   std::optional<Duration> longest_for(const Needs& needs) const;

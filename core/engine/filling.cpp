@@ -27,6 +27,8 @@ constexpr std::uint64_t kLargestBacklog = 16'384;
 constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
 constexpr Duration kPassedOver = 60s;
+// The same of one over several nodes, which are hardly ever free together by chance.
+constexpr Duration kNodesPassedOver = 5s;
 // A service takes a second or two to start.  So long its tasks wait for a pilot that has it.
 constexpr Duration kLeftToWarm = 500ms;
 // What is left to another device is looked at again so soon.
@@ -79,6 +81,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
           !PilotTable::has_room(queue.get(id), pilot, pilot.free, now) ||
           !may_be_tried(queue.get(id), pilot, now))
         return false;
+      if (queue.get(id).needs.nodes > 1 && !members_for(pilot, id, now)) return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
       if (is_left) turn.left_to_warm.push_back(id);
       return !is_left;
@@ -111,6 +114,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     // there.
     const ResourceClass& its_class = queue.get(id);
     if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
+    if (its_class.needs.nodes > 1) continue;
     if (waits_for_service(pilot, id)) continue;
     if (its_class.apart.suspect != 0 || pilot.on_trial) continue;
     if (!is_wanted(its_class)) continue;
@@ -168,6 +172,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
+  std::optional<std::vector<PilotState*>> members;
+  if (its_class.needs.nodes > 1) members = members_for(pilot, place->in_class, now);
   if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
@@ -188,6 +194,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   const auto grown = tasks_.grown_needs(attempt.task);
   SendLeases::Lease lease = lease_of(attempt, grown ? *grown : array->terms->needs, *grant, pilot);
   lease.runs_once = array->terms->course->no_requeue;
+  if (members) lease.nodes = claim_members(attempt.task, *members);
   return lease;
 }
 
@@ -197,7 +204,11 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   // Every task needs a part of a cpu.
   if (pilot.free.get(kCpus).ticks <= 0) return true;
   if (pilot.nothing_fits != tasks_.queue().news()) return false;
-  if (walks_invariants) HPCBATCH_CHECK(!next_for(pilot, Into::Room, now).place);
+  if (walks_invariants) {
+    // What needs other pilots too starts from the one whose room has grown.
+    const auto place = next_for(pilot, Into::Room, now).place;
+    HPCBATCH_CHECK(!place || tasks_.queue().get(place->in_class).needs.nodes > 1);
+  }
   return true;
 }
 
@@ -279,8 +290,19 @@ void Engine::send_leases(PilotToFill filled) {
   if (filled.leases.empty()) return;
   SaveLeases save{filled.pilot->id, {}};
   save.attempts.reserve(filled.leases.size());
-  for (const SendLeases::Lease& lease : filled.leases) save.attempts.push_back(lease.attempt);
-  actions_.push_back(std::move(save));
+  std::vector<SendLeases> claims;
+  for (const SendLeases::Lease& lease : filled.leases) {
+    if (!lease.nodes) {
+      save.attempts.push_back(lease.attempt);
+      continue;
+    }
+    const Lease& its = *pilots_.lease(lease.attempt.task);
+    actions_.push_back(SaveLeases{filled.pilot->id, {lease.attempt}, its.members.get()});
+    for (const std::uint32_t rank : its.members.get())
+      claims.push_back(claim_of(its, *pilots_.find(its.member(rank)), lease));
+  }
+  if (!save.attempts.empty()) actions_.push_back(std::move(save));
+  for (SendLeases& claim : claims) actions_.push_back(std::move(claim));
   actions_.push_back(SendLeases{filled.pilot->id, std::move(filled.leases)});
 }
 
@@ -291,7 +313,8 @@ void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, 
     ResourceClass& other = queue.get(id);
     if (id == taken.in_class || other.passed_over_since) return;
     if (!PilotTable::has_room(other, pilot, pilot.capacity, now)) return;
-    if (PilotTable::has_room(other, pilot, pilot.free, now)) return;
+    // What needs several nodes at once is passed over also by what takes one that is free.
+    if (other.needs.nodes == 1 && PilotTable::has_room(other, pilot, pilot.free, now)) return;
     const QueuePlace head = queue.head_of(id);
     if (head.priority > taken.priority ||
         (head.priority == taken.priority && head.array < taken.array)) {
@@ -328,9 +351,18 @@ void Engine::keep_room(Time now) {
         pilot.takes_tasks() && PilotTable::has_room(kept, pilot, pilot.capacity, now);
     if (kept.ready == 0 || !could) keep_no_more(pilot);
   }
+  keep_whole_sets();
   for (const ClassId id : queue.waiting()) {
     const ResourceClass& its_class = queue.get(id);
-    if (!its_class.passed_over_since || now - *its_class.passed_over_since < kPassedOver) continue;
+    const bool is_wide = its_class.needs.nodes > 1;
+    if (is_wide) look_again_at_all();
+    if (!its_class.passed_over_since ||
+        now - *its_class.passed_over_since < (is_wide ? kNodesPassedOver : kPassedOver))
+      continue;
+    if (is_wide) {
+      keep_nodes(id, now);
+      continue;
+    }
     PilotState* roomiest = nullptr;
     bool kept = false;
     for (auto& [pilot_id, pilot] : pilots_.all()) {
@@ -361,7 +393,7 @@ void Engine::call_back_for_idle(Time now) {
     const PilotState& idle = entry_of_idle.second;
     // Room that nobody uses, be it a part of the pilot's only.
     const bool is_alone_there = idle.braked || idle.kept_for || idle.on_trial;
-    if (!idle.takes_tasks() || !idle.backlog.empty() || (is_alone_there && !idle.leases.empty()))
+    if (!idle.takes_tasks() || !idle.backlog.empty() || (is_alone_there && !idle.is_empty()))
       continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;
     std::optional<ClassId> what;

@@ -159,7 +159,7 @@ void Engine::watch_nodes(Time now) {
       const NodeName at = pilot.at();
       const bool was_braked = std::exchange(pilot.braked, trust_.is_braked(at));
       any_braked_ = any_braked_ || pilot.braked;
-      pilot.rests = pilot.braked && (!pilot.leases.empty() || trust_.next_try(at) > now);
+      pilot.rests = pilot.braked && (!pilot.is_empty() || trust_.next_try(at) > now);
       if (pilot.braked && !was_braked) recall_backlog(pilot, now);
     }
     for (auto& [id, pilot] : pilots_.all()) {

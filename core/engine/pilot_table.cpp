@@ -138,6 +138,31 @@ void PilotTable::grant(Lease lease) {
   }
 }
 
+void PilotTable::claim(Lease& lease, PilotState& member, Resources granted) {
+  member.free.subtract(granted);
+  const bool is_new = member.claims.emplace(lease.attempt.task, std::move(granted)).second;
+  HPCBATCH_CHECK(is_new && member.id.allocation == lease.pilot.allocation);
+  lease.members.edit().push_back(member.id.rank);
+}
+
+void PilotTable::unclaim(Lease& lease, PilotState& member) {
+  const auto at = member.claims.find(lease.attempt.task);
+  HPCBATCH_CHECK(at != member.claims.end());
+  if (!HPCBATCH_PLANTED(room_not_given_back)) member.free.add(at->second);
+  member.claims.erase(at);
+  std::erase(lease.members.edit(), member.id.rank);
+  member.nothing_fits.reset();
+  count_backlog(member);
+}
+
+Lease* PilotTable::claimed(const PilotId& pilot, const AttemptId& attempt) {
+  Lease* found = lease(attempt.task);
+  const PilotState* member = find(pilot);
+  return found && found->attempt == attempt && member && member->claims.contains(attempt.task)
+             ? found
+             : nullptr;
+}
+
 void PilotTable::count_backlog(PilotState& pilot) {
   while (!pilot.backlog.empty()) {
     Lease& next = leases_.at(pilot.backlog.front());
@@ -168,12 +193,18 @@ Lease PilotTable::release(TaskId task) {
     pilot.nothing_fits.reset();
   }
   failed_.erase(task);
+  if (lease.told != Failure::Ok) lost_.erase(task);
   if (lease.has_left) {
     delayed_.erase(task);
   } else {
     give_room_back(pilot, lease);
   }
   return lease;
+}
+
+const std::string* PilotTable::why_lost(TaskId task) const {
+  const auto at = lost_.find(task);
+  return at == lost_.end() ? nullptr : &at->second;
 }
 
 const Outcome* PilotTable::failed(TaskId task) const {
@@ -209,6 +240,7 @@ void PilotTable::leave_room(Lease& lease) {
 
 void PilotTable::recount(PilotState& pilot) {
   pilot.free = pilot.capacity;
+  for (const auto& [task, granted] : pilot.claims) pilot.free.subtract(granted);
   pilot.nothing_fits.reset();
   backlogs_ -= pilot.backlog.size();
   pilot.backlog.clear();
@@ -227,12 +259,20 @@ void PilotTable::recount(PilotState& pilot) {
   count_backlog(pilot);
 }
 
+/// In which way it runs, and which kind of GPU it has, its pilot knows; that many of one kind are
+/// taken.
+Resources PilotTable::taken_of(const Needs& needs, const PilotState& pilot) {
+  Resources taken = share(way_of(needs, way_into(needs, pilot.capacity).value_or(0)), pilot);
+  return fits(taken, pilot.capacity) ? resolve(taken, pilot.capacity) : taken;
+}
+
 void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilot) {
-  // In which way it runs, and which kind of GPU it has, its pilot knows; that many of one kind are
-  // taken.
-  lease.granted = share(way_of(needs, way_into(needs, pilot.capacity).value_or(0)), pilot);
-  if (fits(lease.granted, pilot.capacity)) lease.granted = resolve(lease.granted, pilot.capacity);
+  lease.granted = taken_of(needs, pilot);
   lease.guessed = false;
+}
+
+void PilotTable::settle_claim(const Lease& lease, const Needs& needs, PilotState& pilot) {
+  pilot.claims.at(lease.attempt.task) = taken_of(needs, pilot);
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -244,6 +284,13 @@ void PilotTable::check_invariants() const {
     leased += pilot.leases.size();
     backlogs += pilot.backlog.size();
     Resources sum = pilot.free;
+    for (const auto& [task, granted] : pilot.claims) {
+      sum.add(granted);
+      const Lease& lease = leases_.at(task);
+      const std::vector<std::uint32_t>& ranks = lease.members.get();
+      HPCBATCH_CHECK(lease.pilot.allocation == id.allocation && lease.pilot != id);
+      HPCBATCH_CHECK(std::count(ranks.begin(), ranks.end(), id.rank) == 1);
+    }
     std::size_t waiting = 0;
     std::size_t left = 0;
     std::map<ClassId, PilotState::Share> classes;
@@ -251,6 +298,8 @@ void PilotTable::check_invariants() const {
       const Lease& lease = leases_.at(task);
       HPCBATCH_CHECK(lease.pilot == id && lease.held_by == &pilot);
       if (lease.suspect) ++suspects;
+      for (const std::uint32_t rank : lease.members.get())
+        HPCBATCH_CHECK(pilots_.at(lease.member(rank)).claims.contains(task));
       if (lease.has_left) {
         ++left;
         continue;

@@ -4,6 +4,7 @@
 #include "engine/state/ready_queue.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "model/rare.hpp"
 
 #include <deque>
 #include <map>
@@ -40,6 +41,10 @@ struct Lease {
   std::optional<Time> started;
   std::optional<Time> outputs_come_since;
   PilotState* held_by{nullptr};  ///< the table's own
+  /// Of a task over several nodes: ranks of the pilots of the same allocation that hold room for it
+  /// beside this one, which is its head.
+  Rare<std::vector<std::uint32_t>> members{};
+  PilotId member(std::uint32_t rank) const { return {pilot.allocation, rank}; }
 };
 
 struct PilotState {
@@ -76,8 +81,11 @@ struct PilotState {
     friend bool operator==(const Share&, const Share&) = default;
   };
   std::map<ClassId, Share> classes;  ///< `leases` by class
-  Duration round_trip{0};            ///< of its link, as far as that is known
-  bool recalled{false};              ///< asked to give leases back; not answered yet
+  /// Room that is held for tasks over several nodes whose heads are others, by task.
+  std::map<TaskId, Resources> claims;
+  bool is_empty() const { return leases.empty() && claims.empty(); }
+  Duration round_trip{0};  ///< of its link, as far as that is known
+  bool recalled{false};    ///< asked to give leases back; not answered yet
   Time recalled_at{};
   std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
   Time kept_since{};
@@ -116,7 +124,11 @@ class PilotTable {
   Lease* current(const AllocationId& allocation, const AttemptId& attempt);
   /// A task comes back from its pilot and may be leased again under the same number of its attempt:
   /// what that pilot has said of it may still be on its way.
-  void note_given_back(const Lease& lease) { given_back_[lease.attempt.task].insert(lease.pilot); }
+  void note_given_back(const Lease& lease) {
+    std::set<PilotId>& pilots = given_back_[lease.attempt.task];
+    pilots.insert(lease.pilot);
+    for (const std::uint32_t rank : lease.members.get()) pilots.insert(lease.member(rank));
+  }
   bool was_given_back(TaskId task, const PilotId& pilot) const;
   template <class IsLive>
   void forget_given_back(std::size_t live, const IsLive& is_live) {
@@ -142,6 +154,12 @@ class PilotTable {
   /// How many leases are of suspects.
   std::size_t suspects() const { return suspects_; }
   void grant(Lease lease);
+  /// The pilot holds room for a task over several nodes whose head is another of its allocation.
+  void claim(Lease& lease, PilotState& member, Resources granted);
+  /// It no longer does.
+  void unclaim(Lease& lease, PilotState& member);
+  /// The lease for which that pilot holds room, where the attempt is still the current one.
+  Lease* claimed(const PilotId& pilot, const AttemptId& attempt);
   void started(Lease& lease, Time now);
   /// Gives its room back before it ends.
   void leave_room(Lease& lease);
@@ -151,6 +169,11 @@ class PilotTable {
     failed_[lease.attempt.task] = std::move(outcome);
   }
   const Outcome* failed(TaskId task) const;
+  /// Why it was told that a node of it is lost, in words, until it ends.
+  void note_lost(const Lease& lease, std::string why) {
+    lost_[lease.attempt.task] = std::move(why);
+  }
+  const std::string* why_lost(TaskId task) const;
   /// Why the outputs of one that has left are not here yet, in `why_delayed` until it ends.
   void delayed(const Lease& lease, std::string why) {
     delayed_[lease.attempt.task] = std::move(why);
@@ -162,6 +185,8 @@ class PilotTable {
   void recount(PilotState& pilot);
   /// What a lease of before a restart takes of a pilot that has registered since.
   void settle(Lease& lease, const Needs& needs, const PilotState& pilot);
+  /// The same of what it claims of another pilot; before that is counted afresh.
+  static void settle_claim(const Lease& lease, const Needs& needs, PilotState& pilot);
 
   void check_invariants() const;
 
@@ -171,12 +196,14 @@ class PilotTable {
   void wait_for_room(PilotState& pilot, const Lease& lease);
   void waits_no_more(PilotState& pilot, const Lease& lease);
   void count_backlog(PilotState& pilot);
+  static Resources taken_of(const Needs& needs, const PilotState& pilot);
   static Amount memory_share(const Resources& amounts, const PilotState& pilot);
 
   std::map<PilotId, PilotState> pilots_;
   std::unordered_map<TaskId, Lease> leases_;
   std::unordered_map<TaskId, std::string> delayed_;
   std::unordered_map<TaskId, Outcome> failed_;
+  std::unordered_map<TaskId, std::string> lost_;
   std::unordered_map<TaskId, std::set<PilotId>> given_back_;
   std::size_t backlogs_{0};
   std::size_t suspects_{0};

@@ -33,6 +33,12 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
                    // until its pilot says that it has not started
                    .state = stored.permitted ? Lease::State::Publishing : Lease::State::Running,
                    .since = now});
+    for (const std::uint32_t rank : stored.members) {
+      PilotState& member = pilots_.add({stored.pilot.allocation, rank});
+      member.site = pilot.site;
+      member.silent_since = now;
+      pilots_.claim(*pilots_.lease(stored.attempt.task), member, array->terms->needs.amounts);
+    }
   }
   // Leases whose allocation is gone without a trace cannot be asked for any more.
   std::vector<AllocationId> gone;
@@ -146,15 +152,15 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
                        bool was_known, Time now) {
   std::set<TaskId> held;
   for (const HeldAttempt& there : event.held) {
+    if (pilots_.claimed(pilot.id, there.attempt)) continue;
     Lease* lease = pilots_.current(pilot.id, there.attempt);
     if (!lease) {
       // A result follows, and may be one that is known here and not on disk yet: it is acknowledged
       // when it is.
-      if (there.state == HeldAttempt::State::Ended) {
+      if (there.state == HeldAttempt::State::Ended)
         pilot.owed_an_answer = true;
-        continue;
-      }
-      actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, true});
+      else
+        actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, true});
       continue;
     }
     held.insert(there.attempt.task);
@@ -172,8 +178,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     const Failure as = lease->cancelled ? Failure::Cancelled : lease->told;
     if (as != Failure::Ok) actions_.push_back(KillAttempt{pilot.id, there.attempt, as, false});
   }
-  const std::set<TaskId> leased = pilot.leases;
-  for (const TaskId task : leased) {
+  for (const TaskId task : std::set<TaskId>(pilot.leases)) {
     // Whose outputs are on their way here nobody there needs to hold any more.
     if (held.contains(task) || pilots_.lease(task)->has_left) continue;
     // What the process before had begun nobody has told.
@@ -189,7 +194,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
               : fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
       if (const Outcome* own = pilots_.failed(task)) outcome = *own;
-      end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
+      end_lease(take_lease(task), std::move(outcome), Blame::None, now);
     } else {
       // It never reached the pilot: nothing was started, so nothing is lost.
       return_lease(task, now);
@@ -199,6 +204,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     Lease& lease = *pilots_.lease(task);
     if (lease.guessed) pilots_.settle(lease, tasks_.find(task.array)->terms->needs, pilot);
   }
+  if (!pilot.claims.empty()) reconcile_claims(pilot, event.held, same_process);
   pilots_.recount(pilot);
   if (std::any_of(pilot.backlog.begin(), pilot.backlog.end(),
                   [&](TaskId task) { return pilots_.lease(task)->to_hold; }))
@@ -206,7 +212,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
 }
 
 void Engine::return_lease(TaskId task, Time now) {
-  const Lease lease = pilots_.release(task);
+  const Lease lease = take_lease(task);
   pilots_.note_given_back(lease);
   pilots_.forget_given_back(tasks_.totals().at(TaskPartition::Leased),
                             [&](TaskId other) { return state_of(other).has_value(); });
@@ -250,7 +256,7 @@ void Engine::watch_silence(Time now) {
   for (const AllocationOver& over : sites_.out_of_reach(allocations_with_pilots(), now))
     allocation_over(over, now);
   for (auto& [id, pilot] : pilots_.all()) {
-    if (pilot.connected || pilot.cancel_asked || pilot.leases.empty()) continue;
+    if (pilot.connected || pilot.cancel_asked || pilot.is_empty()) continue;
     const SiteState* site = sites_.site(pilot.site);
     const AllocationEntry* entry = sites_.find(id.allocation);
     // Suspended, no pilot can speak; it needs its time from when it was let go on.
@@ -314,6 +320,7 @@ void Engine::handle(const AttemptsEnded& event, Time now) {
 bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now) {
   Lease* lease = pilots_.current(pilot, end.attempt);
   if (!lease) {
+    if (end.of_room) return member_ended(pilot, end);
     // A stale attempt: its result is refused, and its pilot need not keep it.
     if (PilotState* its_pilot = pilots_.find(pilot)) its_pilot->owed_an_answer = false;
     return pilots_.current(end.attempt) == nullptr;
@@ -339,8 +346,10 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
     outcome.failure = Failure::Cancelled;
     if (outcome.message.empty()) outcome.message = why_cancelled(end.attempt.task);
   }
+  if (tasks_.find(end.attempt.task.array)->terms->needs.nodes > 1)
+    blame_lost_member(*lease, outcome);
   if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
-    end_lease(pilots_.release(end.attempt.task), std::move(outcome), Blame::None, now);
+    end_lease(take_lease(end.attempt.task), std::move(outcome), Blame::None, now);
   return true;
 }
 
@@ -418,6 +427,8 @@ void Engine::handle(const AttemptsReturned& event, Time now) {
   if (PilotState* pilot = pilots_.find(event.pilot)) pilot->recalled = false;
   for (const AttemptId& attempt : event.attempts) {
     if (pilots_.current(event.pilot, attempt)) return_lease(attempt.task, now);
+    if (Lease* lease = pilots_.claimed(event.pilot, attempt))
+      lose_member(*lease, *pilots_.find(event.pilot), Failure::NodeLost, "it has no room for it");
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;
@@ -440,7 +451,7 @@ void Engine::handle(const PilotLeaving& event, Time now) {
 
 /// A pilot that takes nothing more and holds nothing has no reason to stay.
 void Engine::end_if_empty(PilotState& pilot) {
-  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || drain_.on))
+  if (!pilot.connected || pilot.ending || !pilot.is_empty() || !(pilot.leaving || drain_.on))
     return;
   if (pilot.owed_an_answer) return;
   pilot.ending = true;
@@ -514,6 +525,10 @@ std::optional<std::string> Engine::overstep(const PilotId& pilot,
   const AttemptId& attempt = claim.attempt;
   const Lease* lease = pilots_.lease(attempt.task);
   if (!lease || lease->pilot == pilot) return std::nullopt;
+  // Pilots of one allocation share tasks over several nodes.
+  if (lease->pilot.allocation == pilot.allocation &&
+      tasks_.find(attempt.task.array)->terms->needs.nodes > 1)
+    return std::nullopt;
   const bool is_it = lease->attempt == attempt;
   if (!is_it) {
     if (attempt.epoch >> kStartBits != engine_start_) return std::nullopt;

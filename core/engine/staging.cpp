@@ -248,6 +248,7 @@ void Engine::handle(const StagedIn& event, Time now) {
 void Engine::outputs_come(Lease& lease, Time now) {
   lease.state = Lease::State::Publishing;
   if (!lease.outputs_come_since) lease.outputs_come_since = now;
+  if (!lease.members.get().empty()) free_members(lease);
   pilots_.leave_room(lease);
   work_changed_ = true;
   // Whoever cancelled it had told the pilot, which has done with it.

@@ -15,6 +15,7 @@ namespace {
 
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.stage_out()};
+  end.of_room = result.of_room();
   end.published.assign(result.published().begin(), result.published().end());
   if (result.missing_file().size() <= limits::kLongName) end.missing_file = result.missing_file();
   Outcome& outcome = end.outcome;
@@ -43,7 +44,8 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
 }
 
 bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
-  return lease.attempt == neighbour(run.first.attempt, run.count) &&
+  return !lease.nodes && !run.first.nodes &&
+         lease.attempt == neighbour(run.first.attempt, run.count) &&
          lease.granted == run.first.granted && lease.memory == run.first.memory &&
          lease.memory_is_limit == run.first.memory_is_limit &&
          lease.time_limit == run.first.time_limit;
@@ -201,6 +203,14 @@ wire::Start start_of(const LeaseRun& run, wire::Start start) {
         std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
   }
   start.set_shown_index(lease.attempt.task.index);
+  if (lease.nodes) {
+    for (const NodesOfTask::Node& node : lease.nodes->nodes) {
+      wire::NodeOfTask* out = start.add_nodes();
+      out->set_rank(node.rank);
+      out->set_name(node.name);
+    }
+    start.set_holds_room(lease.holds_room);
+  }
   return start;
 }
 

@@ -7,6 +7,7 @@
 #include "model/task.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -42,6 +43,7 @@ struct SaveTerms {
 struct SaveLeases {
   PilotId pilot;
   std::vector<AttemptId> attempts;
+  std::vector<std::uint32_t> members{};  ///< ranks of the other pilots that each of them has
 };
 struct DropLeases {
   std::vector<TaskId> tasks;
@@ -123,6 +125,16 @@ struct TellEnded {
 
 // --- to pilots ---------------------------------------------------------------------------------
 
+/// The pilots of one allocation that a task over several nodes has at once, the head first: that one
+/// runs its command, the others hold room for what the command starts there.
+struct NodesOfTask {
+  struct Node {
+    std::uint32_t rank{0};
+    std::string name;
+  };
+  std::vector<Node> nodes;
+};
+
 /// Waits until the leases saved before it are written, though not until they are on disk.
 struct SendLeases {
   PilotId pilot;
@@ -134,6 +146,8 @@ struct SendLeases {
     bool memory_is_limit{false};
     bool runs_once{false};  ///< starts once at most
     std::optional<Duration> time_limit;
+    std::shared_ptr<const NodesOfTask> nodes{};  ///< null: it has this pilot alone
+    bool holds_room{false};                      ///< this pilot is not its head
   };
   std::vector<Lease> leases;
 };

@@ -180,6 +180,8 @@ struct AttemptEnd {
                           ///< where they belong
   std::vector<std::uint32_t> published{};  ///< then those of them that are there, by their place
   std::string missing_file{};              ///< of an input that was not there
+  /// Of a pilot that holds room for a task whose head is another: not how the task ended.
+  bool of_room{false};
 };
 struct AttemptsEnded {
   PilotId pilot;

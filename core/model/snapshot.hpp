@@ -35,7 +35,8 @@ struct StoredLease {
   AttemptId attempt;
   PilotId pilot;
   bool cancelled{false};
-  bool permitted{false};  ///< to publish
+  bool permitted{false};                 ///< to publish
+  std::vector<std::uint32_t> members{};  ///< ranks of the other pilots that it has
 };
 
 struct StoredKey {

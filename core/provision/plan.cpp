@@ -29,7 +29,7 @@ constexpr Duration kLeastSeen = std::chrono::minutes{1};
 /// `patience`; returns how much is left over.
 double fill(const Demand& demand, double tasks, Supply& supply, std::optional<Duration> patience) {
   if (!may_run_at(demand.needs, supply.site) ||
-      !has_tags(supply.tags, supply.made_for, demand.needs))
+      !has_tags(supply.tags, supply.made_for, demand.needs) || supply.nodes < demand.needs.nodes)
     return tasks;
   const double room = tasks_in_room(demand, supply.capacity, supply.left ? supply.left : patience);
   if (std::isinf(room)) return 0;
@@ -222,7 +222,7 @@ double places_of(const Demand& demand, const std::vector<Supply>& supplies) {
   for (const Supply& supply : supplies) {
     if (!may_run_at(demand.needs, supply.site) ||
         !has_tags(supply.tags, supply.made_for, demand.needs) ||
-        (supply.left && *supply.left <= Duration{}))
+        supply.nodes < demand.needs.nodes || (supply.left && *supply.left <= Duration{}))
       continue;
     places += static_cast<double>(how_often(demand.needs, supply.capacity)) *
               std::max(0.0, 1 - supply.busy);
@@ -278,7 +278,8 @@ struct Room {
 
 Supply pilot_of(const Outlet& outlet, double busy) {
   return {outlet.site,          outlet.shape.tags,          outlet.shape.made_for,
-          usable(outlet.shape), longest_task(outlet.shape), busy};
+          usable(outlet.shape), longest_task(outlet.shape), busy,
+          outlet.shape.nodes};
 }
 
 /// Notes that so many more of the outlet's shape are asked for, among those of one class.

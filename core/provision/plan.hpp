@@ -65,6 +65,7 @@ struct Supply {
   Resources capacity;                 ///< what tasks can use
   std::optional<Duration> left;       ///< time for tasks; no value: no end
   double busy{0};                     ///< the part of its room that is spoken for, 0 to 1
+  std::uint32_t nodes{1};             ///< that its allocation has
 };
 
 /// One shape that may be asked for.

@@ -271,6 +271,14 @@ void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
   }
 }
 
+/// Of a pilot that only holds room: what binds its processes to cpus, and nothing of the command.
+wire::Start start_of_room(const LeaseRun& run, const wire::Start& recipe) {
+  wire::Start start;
+  start.set_cpu_bind(recipe.cpu_bind());
+  start.set_threads_per_core(recipe.threads_per_core());
+  return start_of(run, std::move(start));
+}
+
 /// The service of an array that runs behind this one.
 void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::Start& start) {
   const auto recipe = store.history().recipe(next);
@@ -298,6 +306,10 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
     HPCBATCH_CHECK(recipe);
     const Filled filled = filled_in(recipe->bytes);
     wire::Start start = start_from_bytes(recipe->bytes);
+    if (run.first.holds_room) {
+      texts.starts.push_back(start_of_room(run, start));
+      continue;
+    }
     start.set_environment(static_cast<std::uint32_t>(recipe->environment));
     if (foreseen) add_foreseen(texts, store, *foreseen, start);
     if (filled != Filled::Nothing) {

@@ -3,14 +3,42 @@
 #include "store/result_run.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 namespace hpcbatch::store {
 namespace {
 
 IndexRange overlap(IndexRange a, IndexRange b) {
   return {std::max(a.first, b.first), std::min(a.last, b.last)};
+}
+
+/// The head as any pilot, and the ranks of the others behind it: NAME.0+1+2.
+std::string text_of(const SaveLeases& leases) {
+  std::string text = to_string(leases.pilot);
+  for (const std::uint32_t rank : leases.members) text.append("+").append(std::to_string(rank));
+  return text;
+}
+
+std::optional<std::pair<PilotId, std::vector<std::uint32_t>>> parse_pilots(std::string_view text) {
+  const std::size_t end = std::min(text.find('+'), text.size());
+  const auto head = parse_pilot(text.substr(0, end));
+  if (!head) return std::nullopt;
+  std::vector<std::uint32_t> members;
+  for (std::string_view rest = text.substr(end); !rest.empty();) {
+    rest.remove_prefix(1);
+    const std::size_t length = std::min(rest.find('+'), rest.size());
+    std::uint32_t rank = 0;
+    const auto [at, error] = std::from_chars(rest.data(), rest.data() + length, rank);
+    if (error != std::errc() || at != rest.data() + length) return std::nullopt;
+    members.push_back(rank);
+    rest.remove_prefix(length);
+  }
+  return std::pair(*head, std::move(members));
 }
 
 }  // namespace
@@ -63,22 +91,23 @@ void LeaseRows::look_for_results(TaskId first, Row& row) {
 std::vector<StoredLease> LeaseRows::all() const {
   std::vector<StoredLease> leases;
   for (const auto& [first, row] : rows_) {
-    const auto pilot = parse_pilot(row.pilot);
-    if (!pilot) continue;
+    const auto pilots = parse_pilots(row.pilot);
+    if (!pilots) continue;
     for (std::uint64_t i = first.index; i <= row.last; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
       if (row.over.contains(index)) continue;
       leases.push_back({{{first.array, index}, row.attempt, row.epoch + (i - first.index)},
-                        *pilot,
+                        pilots->first,
                         row.cancelled,
-                        row.permitted});
+                        row.permitted,
+                        pilots->second});
     }
   }
   return leases;
 }
 
 void LeaseRows::add(const SaveLeases& leases) {
-  const std::string pilot = to_string(leases.pilot);
+  const std::string pilot = text_of(leases);
   const std::vector<AttemptId>& attempts = leases.attempts;
   for (std::size_t begin = 0; begin < attempts.size();) {
     std::size_t end = begin + 1;

@@ -3,9 +3,13 @@
 // hpcbatch-pilot files WORKSPACE: files to the engine and from it (file_service.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (exchange.hpp).
 // hpcbatch-pilot answering ...: a service whose workers answer (answering_service.hpp).
+// hpcbatch-pilot node-run ...: a command on the nodes of a task (node_run.hpp), as node-rsh too.
+// hpcbatch-pilot node-agent ...: the end of that on another node (node_agent.hpp).
 // hpcbatch-pilot inside REPORT COMMAND...: runs a task's command in its container (contained.hpp).
 #include "pilot/answering/answering_service.hpp"
 #include "pilot/base/log_line.hpp"
+#include "pilot/nodes/node_agent.hpp"
+#include "pilot/nodes/node_run.hpp"
 #include "pilot/pilot.hpp"
 #include "pilot/processes/contained.hpp"
 #include "pilot/processes/prepare.hpp"
@@ -93,6 +97,11 @@ int main(int argc, char** argv) {
   // Whoever starts this has given it the task's umask.
   if (argc >= 4 && std::strcmp(argv[1], "inside") == 0)
     return pilot::run_inside(argv[2], {argv + 3, argv + argc});
+  const std::string called(argc > 0 ? argv[0] : "");
+  if (called.ends_with("/node-rsh")) return pilot::run_as_rsh({argv + 1, argv + argc});
+  if (called.ends_with("/node-run")) return pilot::run_on_nodes({argv + 1, argv + argc});
+  if (argc >= 2 && std::strcmp(argv[1], "node-run") == 0)
+    return pilot::run_on_nodes({argv + 2, argv + argc});
   // All that is ours is the owner's alone, whatever a login or a batch system made of it; tasks get
   // that of whoever submitted them.
   ::umask(077);
@@ -109,6 +118,12 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "files") == 0) {
     std::signal(SIGPIPE, SIG_IGN);
     return pilot::serve_files(argv[2], STDIN_FILENO, STDOUT_FILENO);
+  }
+  if (argc == 6 && std::strcmp(argv[1], "node-agent") == 0) {
+    pilot::set_log_name("hpcbatch-pilot node-agent");
+    return pilot::run_node_agent(argv[2], argv[3],
+                                 static_cast<std::uint32_t>(std::strtoul(argv[4], nullptr, 10)),
+                                 static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
   if (argc >= 2 && std::strcmp(argv[1], "answering") == 0)
     return answering({argv + 2, argv + argc});

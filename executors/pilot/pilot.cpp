@@ -393,6 +393,7 @@ void add_deadline(wire::Start& start, Duration left) {
 void Pilot::launch(const Launch& action) {
   HeldLease lease = leases_.take(action.id);
   if (lease.follow) followers_.follow(action.id, 0, 0);
+  if (lease.start->holds_room()) holds_room_.insert(action.id);
   const bool is_served =
       (lease.start->has_service() || !lease.start->container().empty()) && !fake_runner_;
   if (is_served) {
@@ -422,7 +423,7 @@ void Pilot::launch(const Launch& action) {
 
 void Pilot::begun(const AttemptId& id) {
   starts_.untold.push_back(id);
-  history_.attempt_started(id);
+  holds_room_.contains(id) ? history_.room_held(id) : history_.attempt_started(id);
   if (link_.is_up()) added();
 }
 
@@ -446,7 +447,10 @@ void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
                        const std::string& directory, std::vector<wire::Output> outputs) {
   runner_.foresee_no_more(id, now_);
   if (starts_.unbegun.erase(id) != 0) history_.attempt_started(id);
-  history_.attempt_ended(id, result.failure(), staged);
+  if (holds_room_.erase(id) != 0)
+    history_.room_freed(id);
+  else
+    history_.attempt_ended(id, result.failure(), staged);
   const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
   if (staged) publisher_.add(id, result, directory, std::move(outputs));
   if (!wanted) {

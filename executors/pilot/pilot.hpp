@@ -117,6 +117,8 @@ class Pilot {
   HeldLeases leases_{setup_};
   Results results_;
   Starts starts_;
+  std::unordered_set<AttemptId, AttemptHash>
+      holds_room_;  // that run here, and are no attempts of a task
   Said said_;
   std::string leaving_;  // why; empty: we stay
   std::optional<int> exit_code_;

@@ -74,6 +74,14 @@ void PilotHistory::attempt_started(const AttemptId& id) const {
   add("attempt-started", of(id));
 }
 
+void PilotHistory::room_held(const AttemptId& id) const {
+  add("room-held", of(id));
+}
+
+void PilotHistory::room_freed(const AttemptId& id) const {
+  add("room-freed", of(id));
+}
+
 void PilotHistory::attempt_ended(const AttemptId& id, const std::string& failure,
                                  bool staged) const {
   auto facts = of(id);

@@ -56,6 +56,9 @@ class PilotHistory {
   /// For so long having nothing to do is no reason to leave.
   void stays(std::uint64_t ms) const { add("stays", {{"ms", std::to_string(ms)}}); }
   void attempt_started(const AttemptId& id) const;
+  /// For a task that another pilot runs.
+  void room_held(const AttemptId& id) const;
+  void room_freed(const AttemptId& id) const;
   /// With all its processes.
   void attempt_ended(const AttemptId& id, const std::string& failure, bool staged) const;
   void published(const AttemptId& id) const;

@@ -53,6 +53,9 @@ class TaskOptions(TypedDict, total=False):
     estimate: str | None
     cpu_bind: str | None
     threads_per_core: int | None
+    nodes: int | None
+    ntasks: int | None
+    ntasks_per_node: int | None
     site: str | None
     not_sites: ListOf[str] | AbstractSet[str] | None
     tags: ListOf[str] | AbstractSet[str] | None

@@ -84,10 +84,11 @@ TEST(Parse, AToolStandsInPlaceOfACommand) {
   EXPECT_EQ(refusal({"submit", "--param", "a=1", "--", "true"}).exit_code, 2);
 }
 
-TEST(Parse, SeveralNodesAreRefusedUntilBuilt) {
-  const Refusal refused = refusal({"submit", "--nodes", "2", "--", "true"});
+TEST(Parse, NodesAreAWholeNumber) {
+  EXPECT_EQ(parsed<SubmitCommand>({"submit", "--nodes", "2", "--", "true"}).work.one("nodes"), "2");
+  const Refusal refused = refusal({"submit", "--nodes", "0", "--", "true"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.text, HasSubstr("several nodes is not built yet"));
+  EXPECT_THAT(refused.text, HasSubstr("--nodes"));
 }
 
 TEST(Parse, MalformedNeedsNameTheirFlag) {

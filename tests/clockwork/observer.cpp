@@ -154,6 +154,19 @@ void Observer::attempt_started(const PilotProcess& process, const pilot::Attempt
   }
   const Resources needs = world_.users.needs_of(task);
   running_[task][id.epoch] = {process.name(), process.id().allocation, needs};
+  use(process, needs, capacity);
+}
+
+void Observer::claim_started(const PilotProcess& process, const pilot::AttemptId& id,
+                             const Resources& capacity) {
+  use(process, world_.users.needs_of(task_of(id)), capacity);
+}
+
+void Observer::claim_ended(const PilotProcess& process, const pilot::AttemptId& id) {
+  used_[process.name()].subtract(world_.users.needs_of(task_of(id)));
+}
+
+void Observer::use(const PilotProcess& process, const Resources& needs, const Resources& capacity) {
   Resources& used = used_[process.name()];
   used.add(needs);
   if (capacity.get(kCpus) < used.get(kCpus) || capacity.gpus() < used.gpus()) {

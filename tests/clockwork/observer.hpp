@@ -33,6 +33,10 @@ class Observer {
   void pilot_action(const pilot::Action& action);
   void attempt_started(const PilotProcess& process, const pilot::AttemptId& id,
                        const Resources& capacity);
+  /// Room that is held for a task whose head is another pilot.
+  void claim_started(const PilotProcess& process, const pilot::AttemptId& id,
+                     const Resources& capacity);
+  void claim_ended(const PilotProcess& process, const pilot::AttemptId& id);
   void attempt_ended(const PilotProcess& process, const pilot::AttemptId& id,
                      const std::string& failure, bool staged);
   void published(const PilotProcess& process, const pilot::AttemptId& id);
@@ -57,6 +61,7 @@ class Observer {
     Resources needs;
   };
   void leased(const SaveLeases& save);
+  void use(const PilotProcess& process, const Resources& needs, const Resources& capacity);
   void check_end(const AttemptId& attempt, const PilotId& pilot, const Outcome& outcome);
   void allocation(const Allocation& facts);
   void check_alone(const PilotProcess& process, TaskId task);

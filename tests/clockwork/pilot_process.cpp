@@ -168,7 +168,9 @@ void PilotProcess::thaw() {
     if (gone_) return;
   }
   if (tasks_frozen_) {
-    for (auto& [id, task] : tasks_) end_task_at(task, task.ends + stood);
+    for (auto& [id, task] : tasks_) {
+      if (task.ends != Time::max()) end_task_at(task, task.ends + stood);
+    }
   }
   if (stood >= kSuspended) {
     decide_->suspended(stood);
@@ -231,8 +233,26 @@ void PilotProcess::perform(pilot::Action& action) {
   std::visit(visitor, action);
 }
 
+/// It lasts until it is killed, or breaks.
+void PilotProcess::launch_claim(const pilot::Launch& action) {
+  record_attempt("room-held", action.id);
+  world_.observer.claim_started(*this, action.id, node_.capacity);
+  if (up_) added(false);
+  Task& task = tasks_[action.id];
+  task.run = ++runs_;
+  task.id = action.id;
+  task.is_claim = true;
+  task.ends = Time::max();
+  task.result.set_of_room(true);
+  if (!draw_.of({'n', action.id.epoch}).chance(5)) return;
+  world_.count("fault claim_breaks");
+  set_failure(task.result, Failure::OomTask);
+  end_task_at(task, world_.clock.now() + draw_.between(1ms, 20s));
+}
+
 void PilotProcess::launch(const pilot::Launch& action) {
   started_.push_back(action.id);
+  if (claims_.contains(action.id)) return launch_claim(action);
   record_attempt("attempt-started", action.id);
   const Behaviour does =
       world_.users.behaviour(TaskId{ArrayId{action.id.array}, action.id.index}, action.id.number);
@@ -313,6 +333,13 @@ void PilotProcess::task_ended(const pilot::AttemptId& id, std::uint64_t run) {
     result.set_message(task.message);
   }
   result.set_ended_us(to_microseconds(world_.clock.now() + node_.wall_clock));
+  if (task.is_claim) {
+    claims_.erase(id);
+    record_attempt("room-freed", id);
+    world_.observer.claim_ended(*this, id);
+    if (decide_->ended(id, false, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
+    return;
+  }
   const bool staged = task.staged && failure_of(result) == Failure::Ok;
   result.set_outputs_staged(staged);
   record_attempt("attempt-ended", id, result.failure(), staged);

@@ -61,6 +61,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
     std::string message;
     wire::Result result;
     bool staged{false};
+    bool is_claim{false};
   };
 
   pilot::Time steady() const;
@@ -70,6 +71,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   void arm(std::optional<pilot::Time> at);
   void perform(pilot::Action& action);
   void launch(const pilot::Launch& action);
+  void launch_claim(const pilot::Launch& action);
   void stop(const pilot::Stop& action);
   void end_task_at(Task& task, Time at);
   void task_ended(const pilot::AttemptId& id, std::uint64_t run);
@@ -128,6 +130,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   std::map<pilot::AttemptId, Task> tasks_;  ///< that run
   std::map<pilot::AttemptId, wire::Result> results_, staged_;
   std::vector<pilot::AttemptId> started_;
+  std::set<pilot::AttemptId> claims_;  ///< of these it only holds room, for other pilots
   std::uint64_t runs_{0};
   std::string leaving_;
 };

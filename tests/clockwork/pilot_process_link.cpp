@@ -136,6 +136,8 @@ void PilotProcess::heard(const std::string& bytes) {
   wire::ToPilot message;
   if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
   pilot::apply_message(*decide_, message, now_);
+  for (const wire::Start& start : message.start())
+    if (start.holds_room()) claims_.insert(pilot::from_wire(start.attempt()));
   if (message.welcome()) record("linked");
   if (message.has_stay_ms()) record("stays", {{"ms", std::to_string(message.stay_ms())}});
   if (message.fenced()) {

@@ -60,6 +60,10 @@ NewArray Users::draw_array(Draw& draw) const {
     array.give_up_at = static_cast<std::uint32_t>(1 + fails.below(4));
     array.gives_up_running = fails.chance(40);
   }
+  const Needs& needs = array.needs;
+  if (Draw wide = draw.of({'n'}); wide.chance(12) && needs.site != "here" && needs.tags.empty() &&
+                                  needs.amounts.gpus() == Amount{} && needs.service.empty())
+    array.needs.nodes = 2;
   if (has_local(world_.scenario())) choose_local(array, draw.of({'l'}));
   return array;
 }

@@ -33,6 +33,10 @@ New& New::gpus(const std::string& kind, std::int64_t count) {
   needs.amounts.set(kind, Amount::of(count));
   return *this;
 }
+New& New::nodes(std::uint32_t count) {
+  needs.nodes = count;
+  return *this;
+}
 New& New::time(Duration limit) {
   needs.time = limit;
   return *this;
@@ -387,6 +391,8 @@ std::vector<std::string> EngineTest::show(const Action& action) {
         std::vector<std::pair<ArrayId, std::uint32_t>> order;
         for (const SendLeases::Lease& lease : a.leases) {
           const TaskId id = lease.attempt.task;
+          if (lease.holds_room)
+            return one(fmt::format("hold {} at {}", to_string(id), at(a.pilot)));
           attempts_[id] = lease.attempt;
           holders_[id] = a.pilot;
           const std::pair key{id.array, lease.attempt.number};

@@ -29,6 +29,7 @@ struct New : NewArray {
   New& memory(std::int64_t bytes);
   New& gpus(const std::string& kind, std::int64_t count);
   New& time(Duration limit);
+  New& nodes(std::uint32_t count);
   New& on(const std::string& site);
   New& not_on(const std::string& site);
   New& files_brought_to(std::vector<std::string> sites, bool of_each = true);

@@ -60,7 +60,7 @@ std::string Saved::save(const SaveLeases& save) {
     if (attempt.epoch >> 40 != starts_) return name + " has an epoch of another start";
     if (std::exchange(epochs_[attempt.task], attempt.epoch) >= attempt.epoch)
       return name + " has an old epoch";
-    leases_[attempt.task] = {attempt, save.pilot, false};
+    leases_[attempt.task] = {attempt, save.pilot, false, false, save.members};
   }
   return {};
 }

@@ -136,13 +136,6 @@ TEST_F(SubmitTest, WithoutAnySiteNothingFits) {
   expect({"refuse: never_fits: *there is no site*"});
 }
 
-TEST_F(SubmitTest, TasksOverSeveralNodesAreNotBuiltYet) {
-  New wide;
-  wide.needs.nodes = 2;
-  submit(wide);
-  expect({"refuse: *not built yet*"});
-}
-
 TEST_F(SubmitTest, LimitsAreExactThoughClassesAreRounded) {
   given_pilot();
   const Actions actions = engine_->on(

@@ -77,7 +77,8 @@ class Waste : public Promise {
     if (record.what == "pilot-started")
       pilot.idle_us = static_cast<std::int64_t>(number_of(record, "idle_us"));
     look_at_idle(at, record, process, pilot);
-    if (record.what == "attempt-started") ++pilot.running;
+    if (record.what == "attempt-started" || record.what == "room-held") ++pilot.running;
+    if (record.what == "room-freed") --pilot.running;
     if (record.what == "attempt-ended") {
       --pilot.running;
       if (fact_of(record, "staged") == "1") ++pilot.staged;

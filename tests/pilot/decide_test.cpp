@@ -152,6 +152,20 @@ TEST_F(DecideTest, RecallTakesTheNewestThatHaveNotStarted) {
   expect("return 3");
 }
 
+TEST_F(DecideTest, RecallLeavesRoomThatIsHeldForOthers) {
+  two_cpus();
+  for (unsigned n : {1U, 2U, 3U}) lease(n);
+  pilot::Lease held{.id = id_of(4), .granted = {{"cpus", 10000}}};
+  held.holds_room = true;
+  d().leased(held);
+  lease(5);
+  expect("run 1; run 2");
+  d().recalled(10);
+  expect("return 5; return 3");
+  d().kill_asked(id_of(4), Failure::Cancelled, true, now_);
+  expect("forget 4");
+}
+
 TEST_F(DecideTest, StartsNothingThatCannotEndInItsWalltime) {
   pilot({{"cpus", 10000}}, {.usable_until = now_ + 100s, .margin = 10s, .idle = {}});
   lease(1, {{"cpus", 10000}}, 60s);

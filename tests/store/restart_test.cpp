@@ -93,6 +93,18 @@ TEST_F(StoreInFolder, KeepsWhichLeasedTasksAreCancelled) {
   EXPECT_FALSE(store->begin().leases.at(1).cancelled) << "a new lease begins anew";
 }
 
+TEST_F(StoreInFolder, KeepsAllPilotsOfATaskOverSeveralNodes) {
+  save({array(1, IndexRange{1, 9}),
+        {SaveLeases{pilot(), {attempt(1, 3)}, {2, 13}}, {}},
+        {SaveLeases{pilot(), {attempt(1, 4)}}, {}}});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.leases.size(), 2U);
+  EXPECT_EQ(snapshot.leases[0].pilot, pilot());
+  EXPECT_EQ(snapshot.leases[0].members, (std::vector<std::uint32_t>{2, 13}));
+  EXPECT_TRUE(snapshot.leases[1].members.empty());
+}
+
 TEST_F(StoreInFolder, ALeaseIsOverWhenItsResultIsThere) {
   const auto leased = [this] {
     reopen();

@@ -343,9 +343,7 @@ void put(const TaskKey&, const json::value& value, const std::string& where, boo
 }
 template <std::integral Number>
 void put(const TaskKey& key, const json::value& value, const std::string& where, Number& into) {
-  into = key.type == TaskKey::Type::Nodes
-             ? static_cast<Number>(whole_of(value, where, 1, 1'000'000))
-             : static_cast<Number>(whole_of(value, where, key.more.least, key.more.most));
+  into = static_cast<Number>(whole_of(value, where, key.more.least, key.more.most));
 }
 template <class Value>
 void put(const TaskKey& key, const json::value& value, const std::string& where,
@@ -412,6 +410,8 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"time", own<read_time>},
       {"time_request", own<read_time_request>},
       {"nodes", plain<array, needs, &Needs::nodes>},
+      {"ntasks", plain<&T::ntasks>},
+      {"ntasks_per_node", plain<&T::ntasks_per_node>},
       {"site", plain<array, needs, &Needs::site>},
       {"not_sites", plain<array, needs, &Needs::not_on>},
       {"tags", plain<array, needs, &Needs::tags>},
@@ -475,6 +475,9 @@ void choose_items(Reading& reading, const std::string& what) {
   }
 }
 
+constexpr std::uint64_t kMostRanks = 1'000'000;
+constexpr std::uint32_t kRanksOnWire = 42;  // `ntasks` of Start
+
 void check_ways(const TaskRequest& task, const std::string& what) {
   if (task.one_of.empty()) return;
   if (task.says_cpus || task.says_gpus)
@@ -482,6 +485,32 @@ void check_ways(const TaskRequest& task, const std::string& what) {
   if (task.all_memory)
     throw BadRequest(what +
                      ": say how much 'memory' each of 'one_of' needs; 'all' goes without 'one_of'");
+}
+
+/// What is started on how many nodes; each process has a cpu where nothing else is said.
+void check_nodes(TaskRequest& task, const std::string& what) {
+  Needs& needs = task.array.needs;
+  if (needs.nodes > 1 && (!task.container.image.empty() || task.service))
+    throw BadRequest(fmt::format(
+        "{}: a task over several 'nodes' runs in no '{}'; let its command start containers on each",
+        what, task.service ? "service" : "container"));
+  if (task.ntasks_per_node != 0) {
+    const std::uint64_t all = std::uint64_t{task.ntasks_per_node} * needs.nodes;
+    if (task.ntasks > all || all > kMostRanks)
+      throw BadRequest(
+          fmt::format("{}: 'ntasks_per_node' {} on {} nodes makes {} processes, where {}", what,
+                      task.ntasks_per_node, needs.nodes, all,
+                      task.ntasks > all ? fmt::format("'ntasks' is {}", task.ntasks)
+                                        : fmt::format("{} are the most", kMostRanks)));
+    if (task.ntasks == 0) task.ntasks = static_cast<std::uint32_t>(all);
+  }
+  if (task.ntasks == 0) return;
+  if (task.ntasks < needs.nodes)
+    throw BadRequest(fmt::format("{}: {} 'nodes' are more than the {} processes of 'ntasks'", what,
+                                 needs.nodes, task.ntasks));
+  put_number_for_pilot(kRanksOnWire, task.ntasks, task.for_pilot.edit());
+  if (!task.says_cpus && task.one_of.empty())
+    needs.amounts.set(kCpus, Amount::of((task.ntasks + needs.nodes - 1) / needs.nodes));
 }
 
 /// As large as any array of a batch system; each takes as many of the numbers.
@@ -510,6 +539,7 @@ void check_together(Reading& reading, const std::string& what) {
   check_course(array, what);
   check_gpu_terms(task, what);
   check_ways(task, what);
+  check_nodes(task, what);
   if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
     throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
                                  what, array.needs.site));

@@ -13,6 +13,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,6 +83,8 @@ struct TaskRequest {
   /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key
   /// of a submit.
   std::string outputs_stay_in;
+  std::uint32_t ntasks{0},
+      ntasks_per_node{0};                   ///< processes on all nodes, and on each; 0: not said
   bool all_cpus{false}, all_memory{false};  ///< of a node
   bool appends{false};                      ///< to the files of its streams
   // What was said at all: the rest comes from the tool.
@@ -136,6 +139,9 @@ void check_course(const NewArray& array, const std::string& what);
 /// begins with `where`.
 void put_for_pilot(const TaskKey& key, const boost::json::value& value, const std::string& where,
                    std::string& message);
+
+/// The same of a number, as a field of a message of Protocol Buffers ("Encoding": a tag and a varint).
+void put_number_for_pilot(std::uint32_t field, std::uint64_t number, std::string& message);
 
 // The paths and names in a submission: files that tasks name, what only one task may write, what
 // stands in braces.

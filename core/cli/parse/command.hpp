@@ -195,6 +195,12 @@ struct ChangeCommand {
   WorkOptions needs;                  ///< what a retry or an update says anew
   bool json{false};
 };
+/// Inside a task over several nodes its pilot's program takes these words (node_run.hpp).
+struct NodeRunCommand {
+  std::uint32_t processes{0}, nodes{0};
+  std::string names;
+  bool ends_others{false};
+};
 struct TimeLeftCommand {
   bool json{false};
 };
@@ -352,13 +358,12 @@ struct ShowText {
 
 struct ShowVersion {};
 
-using Command =
-    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand,
-                 TimeLeftCommand, ListCommand, ShowCommand, LogCommand, ExplainCommand,
-                 InventoryCommand, EngineStartCommand, EngineStopCommand, EngineReloadCommand,
-                 EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions, DoctorCommand,
-                 TopCommand, ReportCommand, DropboxCommand, BackupCommand, WaitsCommand,
-                 TrainCommand, KeepCommand, SimCommand, NewToolCommand, PluginCommand,
-                 BatchCommandsCommand, WebCommand, MetricsCommand, ShowText, ShowVersion>;
+using Command = std::variant<
+    RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, NodeRunCommand,
+    TimeLeftCommand, ListCommand, ShowCommand, LogCommand, ExplainCommand, InventoryCommand,
+    EngineStartCommand, EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
+    FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand, DropboxCommand,
+    BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand, NewToolCommand,
+    PluginCommand, BatchCommandsCommand, WebCommand, MetricsCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

@@ -56,10 +56,11 @@ struct SaidOtherwise {
   std::string_view verbs, flags, sentence;  ///< of these verbs; without '; ' before it
 };
 constexpr std::string_view kManyProcesses =
-    "a task is one process: its cpus are --cpus N, and N tasks are --array 1-N; MPI over several "
-    "nodes is not built";
+    "a task's cpus are --cpus N, its nodes --nodes N, the processes of MPI on them --ntasks N, and "
+    "N "
+    "tasks are --array 1-N";
 constexpr std::array kSaidOtherwise{
-    SaidOtherwise{" run submit split ", " --ntasks --ntasks-per-node --np -np ", kManyProcesses},
+    SaidOtherwise{" run submit split ", " --np -np ", kManyProcesses},
     SaidOtherwise{" run ", " --bar --eta --progress ",
                   "`run` shows how far it is by itself where standard error is a terminal; "
                   "elsewhere, `hpcbatch top` and `hpcbatch list` do"},
@@ -160,7 +161,7 @@ bool is_count(const std::string& word) {
 std::string_view of_many_processes(const std::string& word, const std::string& next,
                                    const CLI::App& verb) {
   const bool is_one = word.starts_with("-n") || word.starts_with("-N");
-  if (!is_one || !said_otherwise(verb, "--ntasks").size()) return {};
+  if (!is_one || !said_otherwise(verb, "--np").size()) return {};
   return is_count(word.substr(2)) || (word.size() == 2 && is_count(next)) ? kManyProcesses
                                                                           : std::string_view{};
 }

@@ -29,6 +29,7 @@ Work
   hold, release ID... keep waiting tasks from starting, and let them start
   update ID...        change what waiting tasks ask for: --priority 10 --mem 8G
   time-left           inside a task: seconds until it is asked to end
+  node-run -- CMD     inside a task of several nodes: run CMD on each
   requeue ID...       end running tasks and run them again; costs no retry
   retry ID...         run failed or cancelled tasks again, e.g. with --mem 8G
 

@@ -268,6 +268,21 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_change(app, into, "requeue", "end tasks that run, and run them again; that costs no retry",
              Change::Requeue);
   add_update(app, into);
+  add_verb<NodeRunCommand>(app, into, "node-run",
+                           "inside a task of --nodes N: run a command on its nodes, on each once "
+                           "or as often as --ntasks "
+                           "says; $HPCBATCH_RANK and $HPCBATCH_NODE_INDEX count from 0",
+                           "Examples:\n  hpcbatch run --nodes 2 -- hpcbatch node-run hostname\n  "
+                           "hpcbatch node-run -n 8 -K "
+                           "./solve",
+                           [](Verb& verb, NodeRunCommand& made) {
+                             verb.count("-n", made.processes,
+                                        "so many processes on all nodes together")
+                                 .count("-N", made.nodes, "only on the first so many nodes")
+                                 .option("-w", "NODE,...", made.names, "only on these nodes")
+                                 .flag("-K", made.ends_others, "end the others when one fails");
+                             verb.app().prefix_command();
+                           });
   add_verb<TimeLeftCommand>(
       app, into, "time-left",
       "inside a task: the seconds until it is asked to end, by its time limit or its pilot's end",

@@ -14,6 +14,9 @@ int run_task(const RunCommand& command, const Session& session);
 int submit_tasks(const SubmitCommand& command, const Session& session);
 int wait_for_tasks(const WaitCommand& command, const Session& session);
 int change_tasks(const ChangeCommand& command, const Session& session);
+/// In place of this process, where it is inside a task over several nodes; else it returns.
+void become_node_run(const std::vector<std::string>& words);
+int no_nodes_here(const NodeRunCommand& command, const Session& session);
 int show_time_left(const TimeLeftCommand& command, const Session& session);
 int list_tasks(const ListCommand& command, const Session& session);
 int show_task(const ShowCommand& command, const Session& session);

@@ -1,11 +1,16 @@
 // Addresses in numbers, as the system's calls take them.
 #pragma once
 
+#include "posix/files.hpp"
+
+#include "hpcbatch/result.hpp"
+
 #include <sys/socket.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace hpcbatch::pilot {
 
@@ -18,5 +23,9 @@ struct SocketAddress {
 
 /// No value: no IPv4 or IPv6 address in numbers.
 std::optional<SocketAddress> numeric_address(const std::string& address, std::uint16_t port);
+
+/// A socket that listens there, and its port: the wanted one, or another where that is taken or 0.
+hpcbatch::Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address,
+                                                         std::uint16_t wanted);
 
 }  // namespace hpcbatch::pilot

@@ -49,20 +49,27 @@ void Decide::leased(const Lease& lease) {
   at->second.cpus = lease.cpus;
   at->second.begins_later = lease.begins_later;
   at->second.farewell = lease.farewell;
+  at->second.holds_room = lease.holds_room;
   queue_.push_back(lease.id);
   ++counts_.waiting;
 }
 
 void Decide::recalled(std::uint32_t count) {
+  std::vector<AttemptId> stay;
   while (count > 0 && !queue_.empty()) {
     const auto at = held_.find(queue_.back());
     queue_.pop_back();
     if (at == held_.end() || at->second.state != State::Waiting) continue;
+    if (at->second.holds_room) {
+      stay.push_back(at->first);
+      continue;
+    }
     actions_.push_back(Return{at->first});
     held_.erase(at);
     --counts_.waiting;
     --count;
   }
+  queue_.insert(queue_.end(), stay.rbegin(), stay.rend());
 }
 
 void Decide::kill_asked(const AttemptId& id, Failure failure, bool silent, Time now) {

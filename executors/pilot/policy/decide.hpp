@@ -42,6 +42,7 @@ struct Lease {
       false};  // it waits for its service or its image: its time does not run before `began`
   CpuWish cpus{};
   Farewell farewell{};
+  bool holds_room{false};  ///< for a task whose head is another pilot; never given back unasked
 };
 
 struct Terms {
@@ -189,6 +190,7 @@ class Decide {
     CpuWish cpus;
     Farewell farewell;
     unsigned passed_over{0};
+    bool holds_room{false};
     bool silent{false};
     bool stopping{false};
     bool by_force{false};

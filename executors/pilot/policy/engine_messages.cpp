@@ -16,6 +16,7 @@ Lease lease_of(const wire::Start& start) {
   lease.farewell = {std::chrono::milliseconds(start.grace_ms()),
                     static_cast<int>(start.early_signal()),
                     std::chrono::milliseconds(start.early_signal_ms())};
+  lease.holds_room = start.holds_room();
   return lease;
 }
 

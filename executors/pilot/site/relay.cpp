@@ -27,35 +27,6 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr int kWaitingPilots = 128;
-
-Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address, std::uint16_t wanted) {
-  for (const std::uint16_t port : {wanted, std::uint16_t{0}}) {
-    const auto place = numeric_address(address, port);
-    if (!place) return Error{Error::Kind::Rejected, "'" + address + "' is no address in numbers"};
-    Fd socket(::socket(place->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket) break;
-    const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (place->bytes.ss_family == AF_INET6)
-      ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (::bind(socket.get(), place->get(), place->length) == 0 &&
-        ::listen(socket.get(), kWaitingPilots) == 0) {
-      sockaddr_storage bound{};
-      socklen_t length = sizeof bound;
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length);
-      const std::uint16_t taken = place->bytes.ss_family == AF_INET
-                                      ? reinterpret_cast<const sockaddr_in&>(bound).sin_port
-                                      : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port;
-      return std::pair{std::move(socket), ntohs(taken)};
-    }
-    if (wanted == 0) break;
-  }
-  return Error{Error::Kind::Transient,
-               "cannot listen for pilots on " + address + ": " + std::strerror(errno) +
-                   "; name another address of the login node as the site's 'relay_interface'"};
-}
-
 std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
   std::map<std::string, std::uint16_t> ports;
   const auto text = wire::read_file(file, wire::Readers::OwnerOnly);
@@ -88,7 +59,10 @@ Result<RelayListener> RelayListener::open(const std::string& workspace,
     const auto port = before.find(one);
     auto listener = listen_on(one, port == before.end() ? std::uint16_t{0} : port->second);
     if (!listener) {
-      refused = listener.error();
+      refused =
+          Error{listener.error().kind,
+                listener.error().text +
+                    "; name another address of the login node as the site's 'relay_interface'"};
       continue;
     }
     listeners.push_back(std::move(listener->first));

@@ -2,6 +2,7 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
+#include "pilot/nodes/task_nodes.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/tasks/slot.hpp"
@@ -87,6 +88,9 @@ void Runner::launch(const AttemptId& id, wire::Start start,
 
 std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const BaseEnvironment> base) {
   wire::Start& start = task.start;
+  if (start.nodes_size() > 1) {
+    if (auto refusal = join_nodes(task)) return refusal;
+  }
   if (start.argv_size() == 0) return Refusal{Failure::ToolFailed, "it has no command", 0};
   if (has_directory(start)) {
     const std::string path = place_.work + "/" + attempt_directory(start.attempt());
@@ -116,6 +120,46 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   limit_memory(task);
   return start_process(task, std::move(std::get<Files>(opened)),
                        {start.argv().begin(), start.argv().end()}, std::move(base));
+}
+
+/// Of a task over several nodes: the head's command finds the others, and another pilot runs what
+/// holds its room and starts there what the command asks for.
+std::optional<Refusal> Runner::join_nodes(Running& task) {
+  wire::Start& start = task.start;
+  const std::string& pilot = place_.names.pilot;
+  const std::size_t dot = pilot.rfind('.');
+  const std::string allocation = pilot.substr(0, dot);
+  const std::string rank = pilot.substr(dot + 1);
+  task.nodes = nodes_folder(place_.work.substr(0, place_.work.rfind('/')), allocation, start,
+                            attempt_directory(start.attempt()));
+  if (start.holds_room()) {
+    const auto& nodes = start.nodes();
+    const auto self = std::find_if(nodes.begin(), nodes.end(), [&](const wire::NodeOfTask& node) {
+      return std::to_string(node.rank()) == rank;
+    });
+    for (const std::string& word :
+         {place_.containers.program, std::string("node-agent"), task.nodes, allocation, rank,
+          std::to_string(self - nodes.begin())})
+      start.add_argv(word);
+    return std::nullopt;
+  }
+  std::uint32_t cpus = 1;
+  for (const wire::Amount& amount : start.granted()) {
+    if (amount.name() == "cpus")
+      cpus = static_cast<std::uint32_t>(std::max<std::int64_t>(1, amount.value() / kWhole));
+  }
+  const TaskNodes nodes = nodes_of(start, allocation, cpus);
+  const std::string why = make_nodes_folder(task.nodes, nodes, place_.containers.program);
+  if (!why.empty()) {
+    callbacks_.workspace_failed(why);
+    return Refusal{Failure::WorkspaceLost, why, 0};
+  }
+  for (const auto& [name, value] : nodes_variables(task.nodes, nodes, start, cpus)) {
+    wire::Variable* variable = start.add_variables();
+    variable->set_name(name);
+    variable->set_value(value);
+  }
+  return std::nullopt;
 }
 
 /// A control group is joined only for a limit of the task's own: it costs a tenth of what starting

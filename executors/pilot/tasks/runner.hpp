@@ -122,6 +122,7 @@ class Runner {
     Slot* slot{};
     ControlGroup* group{};  // null: not in one
     std::string directory;  // its own; empty: none
+    std::string nodes;  // the folder of what its nodes know of each other; empty: it has one node
     std::string runs_in;
     std::unique_ptr<StreamedInput> input;
     std::optional<Time> ask_at;  // whether it waits for its input
@@ -165,6 +166,7 @@ class Runner {
 
   Slot& slot(unsigned number);
   std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> join_nodes(Running& task);
   std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
                                        std::shared_ptr<const BaseEnvironment> base);
   std::optional<Refusal> look_at_container(Running& task);

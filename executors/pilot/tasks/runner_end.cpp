@@ -278,6 +278,7 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   if (!task.note.empty())
     result.set_message(verdict.message.empty() ? task.note : verdict.message + "; " + task.note);
   result.set_started_us(task.started_us);
+  result.set_of_room(task.start.holds_room());
   result.set_ended_us(task.look ? task.look->ended_us : wall_clock_us());
   result.set_peak_memory(task.peak);
   result.set_cpu_us(task.cpu_us);
@@ -311,6 +312,7 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   }
   const AttemptId id = task.id;
   const std::string directory = std::move(task.directory);
+  if (!task.nodes.empty()) removals_.add(task.nodes);
   running_.erase(id);
   if (!staged && !directory.empty()) removals_.add(directory);
   callbacks_.ended(id, std::move(result), staged, directory, std::move(outputs));
