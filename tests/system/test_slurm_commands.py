@@ -132,6 +132,9 @@ def test_ends_that_the_task_did_not_choose(commands):
     assert commands.ok("squeue", "-h", "-t", "all", "-o", "%t", "-j", killed).strip() == "F"
     commands.ok("scontrol", "release", held)
     commands.wait(held)
+    for words in ([], ["-t", "CD"]):
+        shown = json.loads(commands.ok("squeue", "--json", "-j", held, *words))["jobs"]
+        assert [(one["job_id"], one["job_state"]) for one in shown] == [(int(held), ["COMPLETED"])], "as it has ended"
     commands.ok("scontrol", "requeue", held)
     commands.wait(held)
     assert commands.state(held) == "COMPLETED"
