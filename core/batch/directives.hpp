@@ -51,7 +51,8 @@ struct Terms {
   // What a job finds of it in its environment.
   bool has_no_name{false};  ///< as an empty one says
   bool says_cpus{false};    ///< for each task
-  std::uint32_t tasks{0};   ///< 0: not said
+  std::uint32_t nodes{1};
+  std::uint32_t tasks{0};  ///< on all nodes; 0: not said
   std::uint32_t tasks_per_node{0};
   bool memory_otherwise{false};  ///< what it has of a node is not said, but for each cpu or GPU
   /// That some of its options set, by sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".

@@ -24,6 +24,9 @@ constexpr std::string_view kOfPilot =
 constexpr std::string_view kOfNodes =
     "tasks do not choose nodes; say what they must have in a line #HPCBATCH, as --constraint";
 
+// More than any task has, and no overflow.
+constexpr std::uint64_t kMostTasks = 1'000'001, kMostMemory = std::uint64_t{1} << 50;
+
 constexpr std::array kPbsDirectives{
     Directive{"a", 0, kWithValue, Holds, "`--begin`, of `hhmm[.SS]` and longer forms"},
     Directive{"A", 0, kWithValue, Holds, "`--account`"},
@@ -41,8 +44,10 @@ constexpr std::array kPbsDirectives{
               "what a task prints is kept by hpcbatch, or in its file"},
     Directive{"l walltime", 0, kWithValue, Holds, "`--time`"},
     Directive{"l select", 0, kWithValue, Holds,
-              "one chunk: `ncpus`, `mem`, `ngpus`, `mpiprocs`, `ompthreads`; more are refused"},
-    Directive{"l nodes", 0, kWithValue, Holds, "Torque's `1`, `1:ppn=4`, `1:ppn=4:gpus=1`"},
+              "chunks of one kind, each a node of `--nodes`: `ncpus`, `mem`, `ngpus`, `mpiprocs`, "
+              "`ompthreads`"},
+    Directive{"l nodes", 0, kWithValue, Holds,
+              "Torque's `1`, `2:ppn=4`, `2:ppn=4:gpus=1`: `--nodes`"},
     Directive{"l ncpus", 0, kWithValue, Holds, "`--cpus`"},
     Directive{"l ppn", 0, kWithValue, Holds, "`--cpus`"},
     Directive{"l procs", 0, kWithValue, Holds, "`--cpus`"},
@@ -50,7 +55,8 @@ constexpr std::array kPbsDirectives{
     Directive{"l pmem", 0, kWithValue, Holds, "`--mem`, for all cpus"},
     Directive{"l ngpus", 0, kWithValue, Holds, "`--gpus`"},
     Directive{"l gpus", 0, kWithValue, Holds, "`--gpus`"},
-    Directive{"l place", 0, kWithValue, LeftOut, "a task has one node"},
+    Directive{"l place", 0, kWithValue, Holds,
+              "`pack`: all chunks on one node; others change nothing"},
     Directive{"l vmem", 0, kWithValue, LeftOut, "memory is what a task holds, not its addresses"},
     Directive{"l pvmem", 0, kWithValue, LeftOut, "memory is what a task holds, not its addresses"},
     Directive{"l cput", 0, kWithValue, LeftOut, "a task's time is that of the clock"},
@@ -296,6 +302,10 @@ void PbsOptions::take_resource(const std::string& said, const std::string& name,
   }
   if (name == "select") return take_chunk(own, value);
   if (name == "nodes") return take_nodes(own, value);
+  if (name == "place") {
+    packs_ = std::string_view(value).substr(0, value.find(':')) == "pack";
+    return hold(own, {});
+  }
   if (name == "walltime" || name == "max_walltime") {
     const auto time = pbs_time(value);
     if (!time || time->count() == 0) refuse(own, {});
@@ -305,16 +315,19 @@ void PbsOptions::take_resource(const std::string& said, const std::string& name,
   terms_.held.push_back(own);
 }
 
-/// `1:ncpus=2:mem=4gb`; the number may be missing.  It stands in the place of one before it.
+/// `2:ncpus=2:mem=4gb`; the number may be missing.  It stands in the place of one before it.
 void PbsOptions::take_chunk(const std::string& said, std::string_view chunk) {
   cpus_ = gpus_ = memory_ = 0;
+  terms_.nodes = 1;
+  terms_.tasks = 0;
+  is_torque_ = false;
   if (chunk.find('+') != std::string_view::npos)
-    refuse(said, "chunks of several kinds are several nodes; a task has one");
+    refuse(said, "all nodes of a task are alike; say one kind of chunks");
   bool is_first = true;
   for_each_part(chunk, ':', [&](std::string_view one) {
     const auto [name, value] = parted(one, '=');
     if (std::exchange(is_first, false) && name.size() == one.size()) {
-      if (one != "1") refuse(said, "that is more than one node, and a task has one");
+      take_count(said, one);
       return;
     }
     take_amount(said, name, std::string(value));
@@ -323,14 +336,23 @@ void PbsOptions::take_chunk(const std::string& said, std::string_view chunk) {
   terms_.held.push_back(said);
 }
 
+void PbsOptions::take_count(const std::string& said, std::string_view text) {
+  const auto count = number_in(text);
+  if (!count || *count == 0 || *count > 1'000'000) refuse(said, {});
+  terms_.nodes = static_cast<std::uint32_t>(*count);
+}
+
 /// Torque's.
 void PbsOptions::take_nodes(const std::string& said, std::string_view value) {
+  terms_.nodes = 1;
+  is_torque_ = true;
   if (value.find('+') != std::string_view::npos) refuse(said, kOfNodes);
   bool is_first = true;
   for_each_part(value, ':', [&](std::string_view one) {
     const auto [name, amount] = parted(one, '=');
     if (std::exchange(is_first, false)) {
-      if (one != "1") refuse(said, "a task has one node; write nodes=1");
+      if (!number_in(one)) refuse(said, kOfNodes);
+      take_count(said, one);
       return;
     }
     if (name.size() == one.size()) refuse(said, kOfNodes);
@@ -417,6 +439,27 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
   dependency_told_ = std::move(told);
 }
 
+/// Chunks that are nodes of a task, or parts of its one node.
+void PbsOptions::spread() {
+  const std::uint64_t chunks = terms_.nodes;
+  if (packs_) {
+    terms_.nodes = 1;
+    cpus_ *= chunks;
+    gpus_ *= chunks;
+    memory_ = std::min(memory_, kMostMemory / chunks) * chunks;
+    terms_.tasks = static_cast<std::uint32_t>(
+        std::min(kMostTasks, std::max<std::uint64_t>(1, terms_.tasks) * chunks));
+  }
+  if (terms_.nodes == 1) return;
+  // Torque's list of nodes has each as often as it has cpus.
+  const std::uint64_t each = is_torque_ ? cpus_ : terms_.tasks;
+  terms_.tasks = static_cast<std::uint32_t>(
+      std::min(kMostTasks, terms_.nodes * std::max<std::uint64_t>(1, each)));
+  const Words words{"--nodes", std::to_string(terms_.nodes), "--ntasks",
+                    std::to_string(terms_.tasks)};
+  terms_.options.insert(terms_.options.end(), words.begin(), words.end());
+}
+
 Terms PbsOptions::finish() {
   // As qsub does (qsub(1B), -m), but that it writes nobody who has not asked.
   if (!mails_are_said_ && !terms_.mail_users.empty()) terms_.mails_failures = true;
@@ -426,6 +469,7 @@ Terms PbsOptions::finish() {
     options.emplace_back(option);
     options.push_back(std::to_string(value));
   };
+  spread();
   if (cpus_ != 0) add("--cpus", cpus_);
   if (memory_ != 0) {
     add("--mem", memory_);

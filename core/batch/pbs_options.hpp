@@ -31,6 +31,8 @@ class PbsOptions {
   void take_resources(const std::string& said, const std::string& list);
   void take_resource(const std::string& said, const std::string& name, const std::string& value);
   void take_chunk(const std::string& said, std::string_view chunk);
+  void take_count(const std::string& said, std::string_view text);
+  void spread();
   void take_nodes(const std::string& said, std::string_view value);
   void take_amount(const std::string& said, std::string_view name, const std::string& value);
   void take_attributes(const std::string& said, const std::string& list);
@@ -45,7 +47,7 @@ class PbsOptions {
   Words dependency_, dependency_told_;
   Terms terms_;
   std::uint64_t cpus_{0}, gpus_{0}, memory_{0};
-  bool mails_are_said_{false};
+  bool mails_are_said_{false}, packs_{false}, is_torque_{false};
 };
 
 }  // namespace hpcbatch::batch

@@ -290,7 +290,7 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"mem-per-gpu", &S::memory_per_gpu},
        {"cpus-per-gpu", &S::cpus_per_gpu},
        {"time", &S::time},
-       {"gpus", &S::gpus},
+       {"gpus", &S::gpus_of_all},
        {"gpus-per-node", &S::gpus},
        {"gpus-per-task", &S::gpus_per_task},
        {"gres", &S::gres},
@@ -337,11 +337,17 @@ std::optional<SlurmOptions::Words> SlurmOptions::comment(const Said&) {
   return Words{};
 }
 
-/// `1`, `1-1`, `1-4`: one of them is enough.
+/// `2`, `2-4`: the least of them is enough.
 std::optional<SlurmOptions::Words> SlurmOptions::nodes(const Said& said) {
-  const auto least = number_in(std::string_view(said.value).substr(0, said.value.find('-')));
-  if (!least || *least != 1) return std::nullopt;
-  return Words{};
+  const std::size_t dash = std::min(said.value.find('-'), said.value.size());
+  const auto least = small_number(std::string_view(said.value).substr(0, dash));
+  const auto most = dash < said.value.size()
+                        ? small_number(std::string_view(said.value).substr(dash + 1))
+                        : least;
+  if (!least || !most || *most < *least) return std::nullopt;
+  terms_.nodes = *least;
+  if (*least == 1) return Words{};
+  return Words{"--nodes", std::to_string(*least)};
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::tasks(const Said& said) {
@@ -400,6 +406,11 @@ std::optional<SlurmOptions::Words> SlurmOptions::gpus(const Said& said) {
   const auto count = gpu_count(said.value);
   if (!count) return std::nullopt;
   return Words{"--gpus", *count};
+}
+
+std::optional<SlurmOptions::Words> SlurmOptions::gpus_of_all(const Said& said) {
+  gpus_of_all_ = gpu_count(said.value).value_or("");
+  return gpus(said);
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::gpus_per_task(const Said& said) {
@@ -515,6 +526,42 @@ std::optional<SlurmOptions::Words> SlurmOptions::mail_user(const Said& said) {
   return Words{};
 }
 
+/// How many processes on how many nodes (sbatch(1), --nodes, --ntasks, --ntasks-per-node): those of
+/// one node.
+std::uint64_t SlurmOptions::spread_tasks() {
+  const std::uint32_t each = terms_.tasks_per_node;
+  // More than any task has, and no overflow.
+  constexpr std::uint64_t kMost = 1'000'001;
+  if (terms_.tasks == 0)
+    terms_.tasks = static_cast<std::uint32_t>(std::min(kMost, std::uint64_t{each} * terms_.nodes));
+  if (terms_.nodes == 1) return std::max(1U, terms_.tasks);
+  if (terms_.tasks == 0) terms_.tasks = terms_.nodes;
+  const std::uint32_t asked = terms_.nodes;
+  if (each != 0) terms_.nodes = std::max(asked, (terms_.tasks + each - 1) / each);
+  terms_.nodes = std::min(terms_.nodes, terms_.tasks);
+  const std::string nodes = std::to_string(terms_.nodes);
+  if (terms_.nodes != asked) terms_.options.insert(terms_.options.end(), {"--nodes", nodes});
+  if (terms_.nodes > 1)
+    terms_.options.insert(terms_.options.end(), {"--ntasks", std::to_string(terms_.tasks)});
+  return (terms_.tasks + terms_.nodes - 1) / terms_.nodes;
+}
+
+/// GPUs of a node, where they are said for all nodes or for each process.
+void SlurmOptions::spread_gpus(std::uint64_t tasks_of_node) {
+  const auto add = [&](const std::string& said, std::uint64_t count) {
+    const std::size_t kind = said.rfind(':') + 1;  // 0: none is said
+    terms_.options.insert(terms_.options.end(),
+                          {"--gpus", said.substr(0, kind) + std::to_string(count)});
+  };
+  if (!gpus_per_task_.empty() && tasks_of_node > 1)
+    add(gpus_per_task_, count_in(gpus_per_task_) * tasks_of_node);
+  if (gpus_of_all_.empty() || terms_.nodes == 1) return;
+  const std::uint64_t all = count_in(gpus_of_all_);
+  if (all % terms_.nodes != 0)
+    refuse("--gpus=" + gpus_of_all_, "each node has as many; say how many with --gpus-per-node");
+  add(gpus_of_all_, all / terms_.nodes);
+}
+
 Terms SlurmOptions::finish() {
   take_all();
   add_mails(terms_);
@@ -523,14 +570,8 @@ Terms SlurmOptions::finish() {
     options.emplace_back(option);
     options.push_back(value);
   };
-  if (terms_.tasks == 0 && terms_.tasks_per_node != 0) terms_.tasks = terms_.tasks_per_node;
-  const std::uint64_t tasks = std::max(1U, terms_.tasks);
-  if (!gpus_per_task_.empty() && tasks > 1) {
-    const std::string& each = gpus_per_task_;
-    const std::size_t colon = each.rfind(':');
-    add("--gpus", (colon == std::string::npos ? "" : each.substr(0, colon + 1)) +
-                      std::to_string(count_in(each) * tasks));
-  }
+  const std::uint64_t tasks = spread_tasks();
+  spread_gpus(tasks);
   if (terms_.cpus_per_gpu != 0 && terms_.says_cpus)
     throw std::invalid_argument("--cpus-per-gpu is mutually exclusive with --cpus-per-task");
   // However many cpus are said, before or behind it.

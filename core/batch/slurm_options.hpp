@@ -56,6 +56,8 @@ class SlurmOptions {
   void take_all();
   void put_variables(std::string_view name, const Said& said);
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;
+  std::uint64_t spread_tasks();
+  void spread_gpus(std::uint64_t tasks_of_node);
   static Reader reader_of(std::string_view name);
   static bool is_nothing_said(std::string_view name, const Said& said);
 
@@ -72,6 +74,7 @@ class SlurmOptions {
   std::optional<Words> cpus_per_gpu(const Said& said);
   std::optional<Words> time(const Said& said);
   std::optional<Words> gpus(const Said& said);
+  std::optional<Words> gpus_of_all(const Said& said);
   std::optional<Words> gpus_per_task(const Said& said);
   std::optional<Words> gres(const Said& said);
   std::optional<Words> output(const Said& said);
@@ -92,7 +95,7 @@ class SlurmOptions {
   std::vector<Asked> asked_;
   Terms terms_;
   std::uint32_t cpus_per_task_{0};
-  std::string gpus_per_task_;
+  std::string gpus_per_task_, gpus_of_all_;
   bool exclusive_{false};
 };
 

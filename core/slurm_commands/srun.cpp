@@ -36,13 +36,6 @@ std::string of_environment(const EnvironmentMap& environment, const std::string&
   return at == environment.end() || at->second.empty() ? otherwise : at->second;
 }
 
-std::optional<unsigned> whole_number(std::string_view text) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// What is asked for, by the command line and the environment (srun(1), INPUT ENVIRONMENT VARIABLES).
 class Asked {
  public:
@@ -82,7 +75,13 @@ struct Step {
   bool overlaps{false}, is_exact{false}, overcommits{false}, label{false};
   std::string job;  ///< its number
   std::string node;
+  std::vector<std::string> task_nodes;  ///< that where srun runs first
+  std::vector<unsigned> ranks;          ///< of each of the step's nodes
+  Shares may_have;                      ///< of the task's nodes
   HeldShare share;
+
+  bool is_wide() const { return task_nodes.size() > 1; }
+  const std::string& name_of(unsigned node_of_task) const { return task_nodes[node_of_task]; }
 };
 
 std::string step_id(const Step& step) {
@@ -129,16 +128,6 @@ std::vector<std::string> task_gpus(const EnvironmentMap& environment) {
   return split_at(of_environment(environment, "HPCBATCH_GPUS"), ',');
 }
 
-/// `gpu:a100:2`, `2`, `gpu` -> how many.
-unsigned gpus_in(const std::string& text) {
-  unsigned sum = 0;
-  for (const std::string& one : split_at(text, ',')) {
-    if (one == "none") continue;
-    sum += whole_number(one.substr(one.rfind(':') + 1)).value_or(1);
-  }
-  return sum;
-}
-
 void read_gpus(Step& step, const Asked& asked) {
   const std::pair<const char*, const char*> kOptions[] = {
       {"gpus", "SRUN_GPUS"}, {"gpus-per-node", "SRUN_GPUS_PER_NODE"}, {"gres", "SRUN_GRES"}};
@@ -151,24 +140,12 @@ void read_gpus(Step& step, const Asked& asked) {
   if (const auto text = asked.value("gpus-per-task", "SRUN_GPUS_PER_TASK")) {
     step.asks_for_gpus = true;
     step.gpus_per_task = gpus_in(*text);
-    step.gpus = std::max(step.gpus, step.gpus_per_task * step.tasks);
+    step.gpus = std::max(step.gpus, step.gpus_per_task * step.ranks.front());
   }
   const std::size_t there = task_gpus(asked.environment()).size();
   if (step.gpus <= there) return;
   cannot_create(step.job, "Invalid generic resource (gres) specification",
                 there == 0 ? "Step requested GRES but job doesn't have GRES" : "");
-}
-
-/// Megabytes of `100G`.
-std::optional<double> megabytes(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  const std::string_view word(end, text.data() + text.size());
-  if (word.empty()) return number;
-  const auto unit = bytes_in(word);
-  if (!unit) return std::nullopt;
-  return number * *unit / (1 << 20U);
 }
 
 void check_memory(const Step& step, const Asked& asked) {
@@ -180,47 +157,51 @@ void check_memory(const Step& step, const Asked& asked) {
     if (!amount)
       throw CommandFailed(std::string("srun: error: Invalid --") + option + " specification",
                           kBadOption);
-    const double times = std::string_view(option) == "mem" ? 1 : step.tasks * step.cpus;
+    const double times = std::string_view(option) == "mem" ? 1 : step.ranks.front() * step.cpus;
     if (const auto most = whole_number(there); most && *amount * times > *most)
       cannot_create(step.job, "Memory required by task is not available");
   }
 }
 
-void check_binding(const std::string& text) {
-  static constexpr std::string_view kKnown[] = {
-      "none",  "no",        "n",          "quiet",     "q",       "verbose", "v",
-      "rank",  "rank_ldom", "map_cpu:",   "mask_cpu:", "sockets", "cores",   "threads",
-      "ldoms", "map_ldom:", "mask_ldom:", "boards",    "off",     "help"};
-  for (const std::string& word : split_at(text, ',')) {
-    // Numbers of map_cpu go on behind commas.
-    const bool is_known =
-        whole_number(word) || word.starts_with("0x") ||
-        std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
-          return known.ends_with(':') ? word.starts_with(known) : word == known;
-        });
-    if (!is_known)
-      throw CommandFailed("srun: error: unrecognized --cpu-bind argument \"" + word +
-                          "\"\nsrun: fatal: Failed to parse --cpu-bind= values.");
+/// On which of the task's nodes, and how many ranks on each.
+void read_nodes(Step& step, const Asked& asked) {
+  step.task_nodes = split_at(of_environment(asked.environment(), "HPCBATCH_NODES"), ',');
+  if (step.task_nodes.empty()) step.task_nodes = {step.node};
+  const auto own_node =
+      whole_number(of_environment(asked.environment(), "HPCBATCH_NODE_INDEX", "0")).value_or(0);
+  if (own_node < step.task_nodes.size()) std::swap(step.task_nodes[0], step.task_nodes[own_node]);
+  for (unsigned node = 0; node < step.task_nodes.size(); ++node) step.may_have.push_back(node);
+  const std::size_t there = step.task_nodes.size();
+  const std::string said = asked.parsed().value("nodes").value_or("");
+  const auto least = whole_number(said.substr(0, said.find('-')));
+  if (!said.empty() && (!least || *least == 0 || *least > there))
+    throw CommandFailed("srun: error: Only allocated " + std::to_string(there) +
+                        " nodes asked for " + said +
+                        "\nsrun: error: submit the task with more --nodes, or use the cluster's "
+                        "own srun: HPCBATCH_SLURM_REAL=1 srun ...");
+  const auto hosts = expand_hosts(asked.parsed().value("nodelist").value_or(""));
+  if (!hosts.empty()) step.may_have.clear();
+  for (const std::string& host : hosts) {
+    const std::string own = host.substr(0, host.find('.'));
+    const bool is_here = own == step.node || own == short_host() || own == "localhost";
+    auto found = std::find(step.task_nodes.begin(), step.task_nodes.end(), host);
+    if (found == step.task_nodes.end() && is_here) found = step.task_nodes.begin();
+    if (found == step.task_nodes.end())
+      cannot_create(step.job, "Requested node configuration is not available");
+    step.may_have.push_back(static_cast<unsigned>(found - step.task_nodes.begin()));
   }
+  const auto many = static_cast<unsigned>(step.may_have.size());
+  step.ranks = ranks_of_nodes(step.tasks, std::min({least.value_or(many), many, step.tasks}));
 }
 
-/// That a step is asked for where the task is, and nowhere else.
+/// That a step is asked for in its own job, and in a way that is there.
 void check_place(const Step& step, const Asked& asked) {
-  if (const auto nodes = asked.parsed().value("nodes"); nodes && *nodes != "1" && *nodes != "1-1")
-    throw CommandFailed("srun: error: Only allocated 1 nodes asked for " + *nodes +
-                        "\nsrun: error: a task of hpcbatch has one node; more need the cluster's "
-                        "own srun: HPCBATCH_SLURM_REAL=1 srun ...");
   if (const auto job = asked.parsed().value("jobid");
       job && *job != step.job && *job != of_environment(asked.environment(), "SLURM_ARRAY_JOB_ID"))
     throw CommandFailed("srun: error: Unable to confirm allocation for job " + *job +
                         ": Invalid job id specified\nsrun: Check SLURM_JOB_ID environment "
                         "variable. Expired or invalid job " +
                         *job);
-  for (const std::string& host : expand_hosts(asked.parsed().value("nodelist").value_or(""))) {
-    const std::string own = host.substr(0, host.find('.'));
-    if (own != step.node && own != short_host() && own != "localhost")
-      cannot_create(step.job, "Requested node configuration is not available");
-  }
   const auto mpi = asked.value("mpi", "SLURM_MPI_TYPE");
   if (mpi && *mpi != "none" && step.tasks > 1)
     throw CommandFailed("srun: error: --mpi=" + *mpi +
@@ -244,8 +225,9 @@ Step read_step(const Asked& asked) {
   step.overcommits = asked.has("overcommit", "SLURM_OVERCOMMIT");
   step.label = asked.has("label", "SLURM_LABELIO");
   check_place(step, asked);
+  read_nodes(step, asked);
   const unsigned there = task_cpus(environment);
-  if (!step.overcommits && step.tasks * step.cpus > there)
+  if (!step.overcommits && step.ranks.front() * step.cpus > there)
     cannot_create(step.job, "More processors requested than permitted");
   check_memory(step, asked);
   if (const auto text = asked.value("cpu-bind", "SLURM_CPU_BIND")) check_binding(*text);
@@ -267,14 +249,17 @@ std::string folder_of_steps(const EnvironmentMap& environment) {
 /// Waits until the step's share of the task is free.
 void wait_for_share(Step& step, const Asked& asked) {
   const unsigned there = task_cpus(asked.environment());
-  const unsigned wanted = step.is_exact ? std::min(there, step.tasks * step.cpus) : there;
+  std::vector<StepShares::Wanted> wanted;
+  for (const unsigned ranks : step.ranks)
+    wanted.push_back({step.is_exact ? std::min(there, ranks * step.cpus) : there, step.gpus});
   StepShares shares(folder_of_steps(asked.environment()), there,
-                    static_cast<unsigned>(task_gpus(asked.environment()).size()));
+                    static_cast<unsigned>(task_gpus(asked.environment()).size()),
+                    static_cast<unsigned>(step.task_nodes.size()));
   const bool tells = !asked.parsed().has("quiet");
   constexpr std::chrono::milliseconds kShortest{10}, kLongest{100};
   auto pause = kShortest;
   for (bool has_waited = false;; has_waited = true) {
-    if (auto held = shares.try_to_hold(wanted, step.gpus, !step.overlaps)) {
+    if (auto held = shares.try_to_hold(wanted, !step.overlaps, step.may_have)) {
       step.share = std::move(*held);
       if (has_waited && tells)
         std::fprintf(stderr, "srun: Step created for job %s\n", step.job.c_str());
@@ -307,8 +292,8 @@ std::string file_of_rank(const std::string& pattern, const Step& step, const Ask
       {'J', step_id(step)},
       {'s', std::to_string(step.share.step)},
       {'t', std::to_string(rank)},
-      {'n', "0"},
-      {'N', step.node},
+      {'n', std::to_string(place_of_rank(rank, step.ranks).node)},
+      {'N', step.name_of(step.share.nodes.at(place_of_rank(rank, step.ranks).node))},
       {'A', of_environment(environment, "SLURM_ARRAY_JOB_ID", step.job)},
       {'a', of_environment(environment, "SLURM_ARRAY_TASK_ID", "4294967294")},
       {'u', asked.user()},
@@ -424,7 +409,8 @@ Shares of_rank(const Shares& share, unsigned rank, unsigned each) {
 
 void put_gpus(EnvironmentMap& environment, const Step& step, const Asked& asked, unsigned rank) {
   if (!step.asks_for_gpus) return;
-  const Shares own = of_rank(step.share.gpus, rank, step.gpus_per_task);
+  const Shares own =
+      of_rank(step.share.gpus, place_of_rank(rank, step.ranks).local, step.gpus_per_task);
   const auto chosen = [&](const std::vector<std::string>& names) {
     std::string text;
     for (const unsigned one : own) {
@@ -444,15 +430,23 @@ void put_gpus(EnvironmentMap& environment, const Step& step, const Asked& asked,
 void put_step(EnvironmentMap& environment, const Step& step, const Asked& asked) {
   const std::string tasks = std::to_string(step.tasks), number = std::to_string(step.share.step);
   for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) environment[name] = number;
-  for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS",
-                           "SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"})
+  for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS"})
     environment[name] = tasks;
-  environment["SLURM_STEP_NODELIST"] = step.node;
-  environment["SLURM_STEP_NUM_NODES"] = "1";
-  environment["SLURM_NODEID"] = "0";
+  std::string names, ranks;
+  for (unsigned at = 0; at < step.ranks.size(); ++at) {
+    names.append(at == 0 ? "" : ",").append(step.name_of(step.share.nodes.at(at)));
+    ranks.append(at == 0 ? "" : ",").append(std::to_string(step.ranks[at]));
+  }
+  for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"})
+    environment[name] = ranks;
+  environment.try_emplace("SLURM_NODEID", "0");
+  environment["SLURM_STEP_NODELIST"] = names;
+  environment["SLURM_STEP_NUM_NODES"] = std::to_string(step.ranks.size());
   environment["SLURM_DISTRIBUTION"] = step.tasks == 1 ? "cyclic" : "block";
   if (step.says_cpus) environment["SLURM_CPUS_PER_TASK"] = std::to_string(step.cpus);
-  if (step.is_exact) environment["SLURM_CPUS_ON_NODE"] = std::to_string(step.share.cpus.size());
+  if (step.is_exact)
+    environment["SLURM_CPUS_ON_NODE"] =
+        std::to_string(std::min(task_cpus(asked.environment()), step.ranks.front() * step.cpus));
   if (asked.parsed().has("label")) environment["SLURM_LABELIO"] = "1";
   std::string all;
   for (unsigned rank = 0; rank < step.tasks; ++rank)
@@ -468,13 +462,16 @@ void put_step(EnvironmentMap& environment, const Step& step, const Asked& asked)
 /// Those of the node for each rank of a step whose cpus are its own; where the task itself is bound to
 /// none, or to others than it has, nobody knows which.
 std::vector<int> bound_cpus(const Step& step, const Asked& asked, unsigned rank) {
+  if (step.share.nodes.at(place_of_rank(rank, step.ranks).node) != 0) return {};
   const std::vector<int> cpus = own_cpus();
   const std::string how = asked.value("cpu-bind", "SLURM_CPU_BIND").value_or("");
   if (!step.is_exact || step.overlaps || how == "none" || how == "no" || how == "off" ||
       cpus.size() != task_cpus(asked.environment()))
     return {};
   std::vector<int> own;
-  for (const unsigned one : of_rank(step.share.cpus, rank, step.cpus)) own.push_back(cpus.at(one));
+  for (const unsigned one :
+       of_rank(step.share.cpus, place_of_rank(rank, step.ranks).local, step.cpus))
+    own.push_back(cpus.at(one));
   return own;
 }
 
@@ -497,17 +494,6 @@ std::optional<std::chrono::seconds> step_limit(const Asked& asked) {
   const auto limit = slurm_time(*text);
   if (!limit) throw CommandFailed("srun: error: Invalid --time specification", kBadOption);
   return limit->count() == 0 ? std::nullopt : limit;
-}
-
-/// By its name or number; 0: none.
-int signal_named(std::string name) {
-  if (name.starts_with("SIG")) name.erase(0, 3);
-  if (const auto number = whole_number(name)) return *number < NSIG ? static_cast<int>(*number) : 0;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* known = ::sigabbrev_np(number);
-    if (known != nullptr && name == known) return number;
-  }
-  return 0;
 }
 
 /// What --signal of sbatch sends to steps: `USR1@1700000000`, seconds since the epoch, as the run of
@@ -539,6 +525,25 @@ void read_signal(RunningStep& running, const Asked& asked) {
       std::max(std::chrono::seconds{0}, *running.limit - std::chrono::seconds{*before});
 }
 
+/// What a rank is told of where it is.  On another node of the task node-run starts it, which sets
+/// what is of that node.
+void put_place(Rank& rank, const Step& step, const Asked& asked, unsigned number) {
+  const RankPlace place = place_of_rank(number, step.ranks);
+  const unsigned node = step.share.nodes.at(place.node);
+  EnvironmentMap own{{"SLURM_PROCID", std::to_string(number)},
+                     {"SLURM_LOCALID", std::to_string(place.local)}};
+  if (step.is_wide()) own["SLURMD_NODENAME"] = step.name_of(node);
+  if (node != 0) {
+    std::vector<std::string> words{of_environment(asked.environment(), "HPCBATCH_NODE_RUN"), "-w",
+                                   step.name_of(node), "--", "env"};
+    for (const auto& [name, value] : own)
+      words.push_back(std::string(name).append("=").append(value));
+    words.insert(words.end(), rank.words.begin(), rank.words.end());
+    rank.words = std::move(words);
+  }
+  for (const auto& [name, value] : own) rank.environment[name] = value;
+}
+
 RunningStep running_step(const Step& step, const Asked& asked, StepFiles& files,
                          const Interrupt& interrupt) {
   RunningStep running{.id = step_id(step), .node = step.node, .label = step.label};
@@ -554,8 +559,7 @@ RunningStep running_step(const Step& step, const Asked& asked, StepFiles& files,
   put_step(environment, step, asked);
   for (unsigned number = 0; number < step.tasks; ++number) {
     Rank rank{.words = words.at(number), .environment = environment};
-    for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"})
-      rank.environment[name] = std::to_string(number);
+    put_place(rank, step, asked, number);
     put_gpus(rank.environment, step, asked, number);
     rank.cpus = bound_cpus(step, asked, number);
     rank.directory = asked.value("chdir", "SLURM_WORKING_DIR").value_or("");

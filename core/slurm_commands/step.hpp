@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,9 @@ using Shares = std::vector<unsigned>;
 /// ends.
 class HeldShare {
  public:
-  unsigned step{0};  ///< counted from 0 within the task
-  Shares cpus, gpus;
+  unsigned step{0};   ///< counted from 0 within the task
+  Shares cpus, gpus;  ///< of the node where srun runs, where the step has it
+  Shares nodes;       ///< of the task, as many as were wanted
 
  private:
   friend class StepShares;
@@ -33,20 +35,35 @@ class HeldShare {
 class StepShares {
  public:
   /// `folder` is the task's own; where none is given, or it cannot be written, nobody counts and each
-  /// step is the first.
-  StepShares(const std::string& folder, unsigned cpus, unsigned gpus);
+  /// step is the first.  Cpus and GPUs are those of each node; node 0 is that where srun runs.
+  StepShares(const std::string& folder, unsigned cpus, unsigned gpus, unsigned nodes = 1);
 
-  /// What is free of them; nothing: too few are.  `counts` is false for a step that shares all with
-  /// others.
-  std::optional<HeldShare> try_to_hold(unsigned cpus, unsigned gpus, bool counts);
+  /// Of one node.
+  struct Wanted {
+    unsigned cpus{0}, gpus{0};
+  };
+  /// What is free of them, on the first of those nodes that have it; nothing: too few are.  `counts`
+  /// is false for a step that shares all with others.
+  std::optional<HeldShare> try_to_hold(const std::vector<Wanted>& wanted, bool counts,
+                                       const Shares& on_nodes = {0});
 
  private:
   void take_out_what_is_held(std::vector<bool>& cpus, std::vector<bool>& gpus) const;
   unsigned next_step() const;
 
   std::string folder_;
-  unsigned cpus_, gpus_;
+  unsigned cpus_, gpus_, nodes_;
 };
+
+/// How many of the ranks each of a step's nodes has, alike but for the first of them, as Slurm's
+/// distribution by blocks has it.
+std::vector<unsigned> ranks_of_nodes(unsigned ranks, unsigned nodes);
+
+/// Where a rank is: on which of the step's nodes, and which of the ranks there.
+struct RankPlace {
+  unsigned node{0}, local{0};
+};
+RankPlace place_of_rank(unsigned rank, const std::vector<unsigned>& ranks_of_nodes);
 
 /// One rank as it is started.
 struct Rank {
@@ -70,6 +87,17 @@ struct RunningStep {
   int signal{0};                              ///< sent before its limit; 0: none
   std::chrono::seconds signal_after{0};
 };
+
+/// All of the text; nothing: it is none.
+std::optional<unsigned> whole_number(std::string_view text);
+/// Megabytes of `100G`; nothing: it is none.
+std::optional<double> megabytes(const std::string& text);
+/// Throws CommandFailed for what is no value of --cpu-bind.
+void check_binding(const std::string& text);
+/// By its name or number; 0: none.
+int signal_named(std::string name);
+/// `gpu:a100:2`, `2`, `gpu` -> how many.
+unsigned gpus_in(const std::string& text);
 
 /// Runs it to its end; the highest exit code, 128 and the signal for one that a signal ended.
 int run_step(const RunningStep& step);

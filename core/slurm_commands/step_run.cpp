@@ -1,11 +1,13 @@
 // A step while it runs: its ranks, signals, times, and how they ended.
 #include "model/index_set.hpp"
+#include "model/quantities.hpp"
 #include "slurm_commands/step.hpp"
 #include "slurm_commands/step_streams.hpp"
 #include "slurm_commands/times.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -361,6 +363,61 @@ class StepRun {
 
 int run_step(const RunningStep& step) {
   return StepRun(step).run();
+}
+
+std::optional<double> megabytes(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view word(end, text.data() + text.size());
+  if (word.empty()) return number;
+  const auto unit = bytes_in(word);
+  if (!unit) return std::nullopt;
+  return number * *unit / (1 << 20U);
+}
+
+void check_binding(const std::string& text) {
+  static constexpr std::string_view kKnown[] = {
+      "none",  "no",        "n",          "quiet",     "q",       "verbose", "v",
+      "rank",  "rank_ldom", "map_cpu:",   "mask_cpu:", "sockets", "cores",   "threads",
+      "ldoms", "map_ldom:", "mask_ldom:", "boards",    "off",     "help"};
+  for (const std::string& word : split_at(text, ',')) {
+    // Numbers of map_cpu go on behind commas.
+    const bool is_known =
+        whole_number(word) || word.starts_with("0x") ||
+        std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
+          return known.ends_with(':') ? word.starts_with(known) : word == known;
+        });
+    if (!is_known)
+      throw CommandFailed("srun: error: unrecognized --cpu-bind argument \"" + word +
+                          "\"\nsrun: fatal: Failed to parse --cpu-bind= values.");
+  }
+}
+
+std::optional<unsigned> whole_number(std::string_view text) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+unsigned gpus_in(const std::string& text) {
+  unsigned sum = 0;
+  for (const std::string& one : split_at(text, ',')) {
+    if (one == "none") continue;
+    sum += whole_number(one.substr(one.rfind(':') + 1)).value_or(1);
+  }
+  return sum;
+}
+
+int signal_named(std::string name) {
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  if (const auto number = whole_number(name)) return *number < NSIG ? static_cast<int>(*number) : 0;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = ::sigabbrev_np(number);
+    if (known != nullptr && name == known) return number;
+  }
+  return 0;
 }
 
 }  // namespace hpcbatch::slurm_commands

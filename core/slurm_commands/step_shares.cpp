@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -26,13 +27,25 @@ void take_out(std::vector<bool>& free, std::string_view list) {
   }
 }
 
-/// The first `count` that are free; nothing: there are fewer.
-std::optional<Shares> first_free(const std::vector<bool>& free, unsigned count) {
+/// The first `count` that are free of those of one node; nothing: there are fewer.
+std::optional<Shares> first_free(const std::vector<bool>& free, unsigned node, unsigned of_node,
+                                 unsigned count) {
   Shares found;
-  for (unsigned i = 0; i < free.size() && found.size() < count; ++i) {
+  for (unsigned i = node * of_node; i < (node + 1) * of_node && found.size() < count; ++i) {
     if (free[i]) found.push_back(i);
   }
   return found.size() < count ? std::nullopt : std::optional(found);
+}
+
+void append(Shares& all, const Shares& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+Shares below(const Shares& all, unsigned end) {
+  Shares some;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(some),
+               [&](unsigned one) { return one < end; });
+  return some;
 }
 
 Fd open_file(const std::string& path) {
@@ -47,8 +60,8 @@ std::string text_of(int file) {
 
 }  // namespace
 
-StepShares::StepShares(const std::string& folder, unsigned cpus, unsigned gpus)
-    : folder_(folder), cpus_(cpus), gpus_(gpus) {
+StepShares::StepShares(const std::string& folder, unsigned cpus, unsigned gpus, unsigned nodes)
+    : folder_(folder), cpus_(cpus), gpus_(gpus), nodes_(nodes) {
   std::error_code error;
   if (!folder_.empty() && !std::filesystem::create_directories(folder_, error) && error)
     folder_.clear();
@@ -82,24 +95,48 @@ unsigned StepShares::next_step() const {
   return step;
 }
 
-std::optional<HeldShare> StepShares::try_to_hold(unsigned cpus, unsigned gpus, bool counts) {
-  std::vector<bool> free_cpus(cpus_, true), free_gpus(gpus_, true);
+std::optional<HeldShare> StepShares::try_to_hold(const std::vector<Wanted>& wanted, bool counts,
+                                                 const Shares& on_nodes) {
+  std::vector<bool> free_cpus(std::size_t{cpus_} * nodes_, true);
+  std::vector<bool> free_gpus(std::size_t{gpus_} * nodes_, true);
   HeldShare held;
   const Fd lock = folder_.empty() ? Fd() : open_file(folder_ + "/next");
   if (lock && ::flock(lock.get(), LOCK_EX) == 0 && counts)
     take_out_what_is_held(free_cpus, free_gpus);
-  auto own_cpus = first_free(free_cpus, cpus), own_gpus = first_free(free_gpus, gpus);
-  if (!own_cpus || !own_gpus) return std::nullopt;
-  held.cpus = std::move(*own_cpus);
-  held.gpus = std::move(*own_gpus);
+  for (const unsigned node : on_nodes) {
+    if (held.nodes.size() == wanted.size()) break;
+    const Wanted& here = wanted[held.nodes.size()];
+    const auto cpus = first_free(free_cpus, node, cpus_, here.cpus);
+    const auto gpus = first_free(free_gpus, node, gpus_, here.gpus);
+    if (!cpus || !gpus) continue;
+    held.nodes.push_back(node);
+    append(held.cpus, *cpus);
+    append(held.gpus, *gpus);
+  }
+  if (held.nodes.size() < wanted.size()) return std::nullopt;
+  const std::string text = listed(held.cpus) + "\n" + listed(held.gpus) + "\n";
+  held.cpus = below(held.cpus, cpus_);
+  held.gpus = below(held.gpus, gpus_);
   if (!lock) return held;
   held.step = next_step();
   if (!counts) return held;
   held.file_ = open_file(folder_ + "/" + std::to_string(held.step));
   if (!held.file_) return held;
   ::flock(held.file_.get(), LOCK_EX | LOCK_NB);
-  write_all(held.file_.get(), listed(held.cpus) + "\n" + listed(held.gpus) + "\n");
+  write_all(held.file_.get(), text);
   return held;
+}
+
+std::vector<unsigned> ranks_of_nodes(unsigned ranks, unsigned nodes) {
+  std::vector<unsigned> of_node(nodes, ranks / nodes);
+  for (unsigned node = 0; node < ranks % nodes; ++node) ++of_node[node];
+  return of_node;
+}
+
+RankPlace place_of_rank(unsigned rank, const std::vector<unsigned>& ranks_of_nodes) {
+  RankPlace place{0, rank};
+  while (place.local >= ranks_of_nodes.at(place.node)) place.local -= ranks_of_nodes[place.node++];
+  return place;
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -174,6 +174,7 @@ class Options(TypedDict, total=False):
     site: str | None
     warm: bool
     gpus: float | str | Mapping[str, float] | None
+    nodes: int | None
     tags: ListOf[str] | AbstractSet[str] | None
     retries: int | None
     env: Mapping[str, str] | None
@@ -191,7 +192,8 @@ class Executor(concurrent.futures.Executor):
     not installed, functions must be importable, and a script's work stand behind `if __name__ == "__main__":`.
 
     `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`, and where
-    they are not said as there: no limit of time but the site's, and the cpus' share of memory (`mem` is `memory`); a chunk of `map` has the
+    they are not said as there: no limit of time but the site's, and the cpus' share of memory (`mem` is `memory`); with `nodes` above 1 each
+    call runs on the first of so many nodes, not warm, and starts what it likes on the others (`mpirun`); a chunk of `map` has the
     times of its calls together. `warm`: calls run in workers that stay (else each in a process of its own);
     `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
     and results, pass; others must not be able to write there (Error); nodes must see it, or the site's transport moves them (default:
@@ -207,6 +209,7 @@ class Executor(concurrent.futures.Executor):
         warm: bool = True,
         *,
         gpus: float | str | Mapping[str, float] | None = None,
+        nodes: int | None = None,
         tags: ListOf[str] | AbstractSet[str] | None = None,
         retries: int | None = None,
         env: Mapping[str, str] | None = None,
@@ -227,6 +230,8 @@ class Executor(concurrent.futures.Executor):
                 "an Executor is made while a worker imports the main module: put what starts the work behind"
                 " `if __name__ == '__main__':`, or install cloudpickle, with which nothing is imported"
             )
+        # A task over several nodes has no worker: its call may start what lies there.
+        warm = warm and (nodes or 1) == 1
         self._is_warm = warm
         self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)
@@ -235,6 +240,7 @@ class Executor(concurrent.futures.Executor):
             "memory": (mem if memory is None else memory, _values.number_or_text),
             "site": (site, _values.text),
             "gpus": (gpus, _values.gpus),
+            "nodes": (nodes, _values.number),
             "retries": (retries, _values.number),
             "tags": (tags, _values.texts),
             "env": (env, _values.environment),

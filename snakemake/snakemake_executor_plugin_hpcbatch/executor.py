@@ -283,7 +283,8 @@ class Executor(RemoteExecutor):
             task["command"] = ["sh", "-c", line]
             return
         task["command"] = [python, "-m", _PACKAGE + ".child", *words[3:]]
-        if self._mode != "relaunch":
+        # A task over several nodes runs in no service.
+        if self._mode != "relaunch" and "nodes" not in task:
             task["service"] = {
                 "name": "snakemake",
                 "command": [python, "-m", "hpcbatch.fork_service", _PACKAGE + ".warm"],

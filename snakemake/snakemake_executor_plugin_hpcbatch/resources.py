@@ -71,7 +71,6 @@ _KNOWN = {
     *_OTHER_NAMES,
     *_AS_OPTIONS,
 }
-_ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
 
 
 class Refusal(Exception):
@@ -145,6 +144,12 @@ def _number(name, value, least):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
         raise Refusal(f"{name}={value} is no number from {least} up")
     return value
+
+
+def _whole(name, value):
+    if int(_number(name, int(value) if str(value).isdigit() else value, 1)) != float(value):
+        raise Refusal(f"{name}={value} is no whole number")
+    return int(value)
 
 
 def minutes(value, name="runtime"):
@@ -351,25 +356,38 @@ def _as_option(name, value):
     return f"--{name}" if name == "exclusive" and str(value) in ("True", "1") else shlex.quote(f"--{name}={value}")
 
 
+def _put_nodes(resources, task):
+    """How many nodes, and processes of MPI on all of them; returns the most of these on one node."""
+    nodes, per_node = (_whole(name, resources.get(name) or 1) for name in ("nodes", "tasks_per_node"))
+    tasks = _whole("tasks", resources.get("tasks") or nodes * per_node)
+    if tasks < nodes:
+        raise Refusal(f"nodes={nodes} are more than tasks={tasks}: each node gets one at least")
+    if nodes > 1:
+        task["nodes"] = nodes
+    if tasks > 1:
+        task["ntasks"] = tasks
+    return math.ceil(tasks / nodes)
+
+
 def needs_of(resources, threads, offer, default_memory_mb=None):
     """`(keys of a task, notices)` for a job's resources.  Raises Refusal.
 
     `mem_mb` and `mem_mb_per_cpu` are read as sbatch reads them, in MiB, so that a job never gets less than there."""
     task, notices = {}, []
     resources = by_one_name({name: value for name, value in resources.items() if name not in offer.ignored})
-    if resources.get("mpi"):
-        raise Refusal("mpi jobs cannot run in pilots yet; give the rule to another executor")
-    for name in _ONE_NODE:
-        value = resources.get(name)
-        if value is not None and str(value) != "1":
-            raise Refusal(f"{name}={value}: a job runs as one process tree on one node here; only 1 is possible")
+    if "srun" in str(resources.get("mpi") or ""):
+        raise Refusal(
+            f"mpi={resources['mpi']}: srun starts no processes of MPI here; say mpi='mpirun' or mpi='mpiexec' for the rule (--set-resources)"
+        )
+    if str(resources.get("tasks_per_gpu") or 1) != "1":
+        raise Refusal(f"tasks_per_gpu={resources['tasks_per_gpu']}: only 1 is possible; say tasks")
     cpus = resources.get("cpus_per_task")
     cpus = threads if cpus is None or (isinstance(cpus, int) and cpus < 0) else _number("cpus_per_task", cpus, 1)
     task["gpus"] = _gpus(resources)
     if resources.get("cpus_per_gpu") and task["gpus"]:
         count = sum(task["gpus"].values()) if isinstance(task["gpus"], dict) else task["gpus"]
         cpus = max(cpus, math.ceil(_number("cpus_per_gpu", resources["cpus_per_gpu"], 1) * count))
-    task["cpus"] = max(1, cpus)
+    task["cpus"] = max(1, cpus) * _put_nodes(resources, task)
     if resources.get("mem_mb_per_cpu"):
         memory = _number("mem_mb_per_cpu", resources["mem_mb_per_cpu"], 1) * task["cpus"]
     elif resources.get("mem_mb"):

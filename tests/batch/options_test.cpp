@@ -97,7 +97,7 @@ TEST(SlurmOptionsTest, WhatItsCallerSettles) {
   SlurmOptions options("#SBATCH ");
   options.read({"-c", "2", "--nodes=9"}, "job.sh:2: ");
   options.read({"-n1", "--mem-per-cpu=1G", "-N1"}, "", SaidBy::Caller);
-  EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--mem"));
+  EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--mem", "--nodes"));
   SlurmOptions waits("#SBATCH ");
   waits.read({"--no-requeue", "-d", "singleton"}, "", SaidBy::Caller);
   const std::vector<std::string_view> settled = waits.finish().settled;
@@ -162,6 +162,28 @@ TEST(SlurmOptionsTest, AVariableGivesWayToMemoryThatIsSaidOtherwise) {
   EXPECT_EQ(memory("--mem-per-gpu=3", "--mem=100", "--mem-per-cpu=1").memory_per_cpu, 1U << 20U);
 }
 
+TEST(SlurmOptionsTest, SeveralNodesHaveAPartOfItsTasks) {
+  const Terms terms = slurm("-N 2-4 -n 5 -c 2 --mem-per-cpu=1G");
+  EXPECT_THAT(terms.options,
+              ElementsAre("--nodes", "2", "--cpus", "2", "--ntasks", "5", "--cpus", "6"));
+  EXPECT_EQ(terms.nodes, 2U);
+  EXPECT_EQ(terms.tasks, 5U);
+  EXPECT_THAT(slurm("-N 3").options, ElementsAre("--nodes", "3", "--ntasks", "3"));
+  EXPECT_THAT(slurm("-N 2 --ntasks-per-node=4").options,
+              ElementsAre("--nodes", "2", "--ntasks", "8", "--cpus", "4"));
+  EXPECT_THAT(slurm("-N 2 -n 9 --ntasks-per-node=3").options,
+              ElementsAre("--nodes", "2", "--nodes", "3", "--ntasks", "9", "--cpus", "3"));
+  EXPECT_THAT(slurm("-N 4 -n 1").options, ElementsAre("--nodes", "4", "--nodes", "1"))
+      << "as Slurm does it";
+  EXPECT_THAT(slurm("-N 2 -G a100:4").options,
+              ElementsAre("--nodes", "2", "--gpus", "a100:4", "--ntasks", "2", "--gpus", "a100:2"));
+  EXPECT_THAT(
+      slurm("-N 2 -n 4 --gpus-per-task=1").options,
+      ElementsAre("--nodes", "2", "--gpus", "1", "--ntasks", "4", "--gpus", "2", "--cpus", "2"));
+  EXPECT_THAT(slurm("-N 2 --gpus-per-node=3 --exclusive").options,
+              ElementsAre("--nodes", "2", "--gpus", "3", "--ntasks", "2", "--cpus", "all"));
+}
+
 TEST(SlurmOptionsTest, WhatHoldsAndWhatIsLeftOutIsTold) {
   const Terms terms = slurm("--mem=500 -o out.%j --mail-type=BEGIN --requeue");
   EXPECT_THAT(terms.held, ElementsAre("--mem=500 as --mem 500M", "-o out.%j as --stdout out.%j",
@@ -220,10 +242,26 @@ TEST(SlurmOptionsTest, ASignalGoesToTheScript) {
 }
 
 TEST(SlurmOptionsTest, OthersAreRefusedByName) {
-  for (const char* line :
-       {"-N 4", "--nodes=2-4", "--time=soon", "--nonsense", "--gres=gpu:1,disk:2", "-Z",
-        "--open-mode=a+", "--signal=X:USR1@10", "--nodelist=n1", "-w n1", "--gres=nvme:100", "-n 0",
-        "--mem=lots", "--cp=1", "--", "--output=%b.txt", "--hold=yes", "--partition", "-i in.%N"})
+  for (const char* line : {"-N many",
+                           "--nodes=4-2",
+                           "-N 2 -G 3",
+                           "--time=soon",
+                           "--nonsense",
+                           "--gres=gpu:1,disk:2",
+                           "-Z",
+                           "--open-mode=a+",
+                           "--signal=X:USR1@10",
+                           "--nodelist=n1",
+                           "-w n1",
+                           "--gres=nvme:100",
+                           "-n 0",
+                           "--mem=lots",
+                           "--cp=1",
+                           "--",
+                           "--output=%b.txt",
+                           "--hold=yes",
+                           "--partition",
+                           "-i in.%N"})
     EXPECT_THAT(refused(slurm, line), HasSubstr("job.sh:2: '")) << line;
   EXPECT_EQ(refused(slurm, "word"), "job.sh:2: 'word' is no option of sbatch");
   EXPECT_THAT(refused(slurm, "-t=1"), HasSubstr("-t=1"));
@@ -296,27 +334,26 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
   EXPECT_THAT(pbs("-a 202601311830").options, ElementsAre("--begin", "2026-01-31T18:30"));
 }
 
+TEST(PbsOptionsTest, ChunksAreNodes) {
+  EXPECT_THAT(pbs("-l select=3:ncpus=2:mpiprocs=2:mem=1gb").options,
+              ElementsAre("--nodes", "3", "--ntasks", "6", "--cpus", "2", "--mem", "1073741824"));
+  EXPECT_THAT(pbs("-l nodes=2:ppn=4").options,
+              ElementsAre("--nodes", "2", "--ntasks", "8", "--cpus", "4"));
+  EXPECT_THAT(pbs("-l select=2 -l place=scatter").options,
+              ElementsAre("--nodes", "2", "--ntasks", "2", "--cpus", "1"));
+  const Terms packed = pbs("-l select=4:ncpus=2:mem=1gb -l place=pack:excl");
+  EXPECT_THAT(packed.options, ElementsAre("--cpus", "8", "--mem", "4294967296"));
+  EXPECT_EQ(packed.tasks, 4U);
+  EXPECT_THAT(pbs("-l select=3 -l select=1:ncpus=4").options, ElementsAre("--cpus", "4"))
+      << "the last holds";
+}
+
 TEST(PbsOptionsTest, OthersAreRefusedByName) {
-  for (const char* line : {"-l select=2:ncpus=1",
-                           "-l select=1:ncpus=1+1:ncpus=2",
-                           "-l nodes=2:ppn=1",
-                           "-l nodes=n1",
-                           "-l software=x",
-                           "-l walltime=soon",
-                           "-a 12000",
-                           "-a noon",
-                           "-r x",
-                           "-I",
-                           "-o host:/x",
-                           "-Q",
-                           "-W stagein=a@b:c",
-                           "-W nonsense=1",
-                           "-W depend=afterok:12.server",
-                           "-l",
-                           "-P lab",
-                           "-l mem=lots",
-                           "-l ncpus=0",
-                           "-j xx"})
+  for (const char* line :
+       {"-l select=0:ncpus=1", "-l select=1:ncpus=1+1:ncpus=2", "-l nodes=n1", "-l software=x",
+        "-l walltime=soon", "-a 12000", "-a noon", "-r x", "-I", "-o host:/x", "-Q",
+        "-W stagein=a@b:c", "-W nonsense=1", "-W depend=afterok:12.server", "-l", "-P lab",
+        "-l mem=lots", "-l ncpus=0", "-j xx"})
     EXPECT_THAT(refused(pbs, line), HasSubstr("job.sh:2: '#PBS ")) << line;
   EXPECT_EQ(refused(pbs, "word"), "job.sh:2: 'word' is no option of qsub");
 }

@@ -246,9 +246,10 @@ TEST(ScriptTest, LinesOfOtherBatchSystemsAreRefused) {
 }
 
 TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
-  EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH --nodes=4\n:"),
-            "/w/job.sh:2: '#SBATCH --nodes=4' has nothing here that means the same; write a line "
-            "#HPCBATCH with what you need, or hand the script to sbatch");
+  EXPECT_EQ(
+      refused_script("#!/bin/sh\n#SBATCH --nodes=four\n:"),
+      "/w/job.sh:2: '#SBATCH --nodes=four' has nothing here that means the same; write a line "
+      "#HPCBATCH with what you need, or hand the script to sbatch");
   for (const char* line : {"--time=soon", "--output=%b.txt", "--nonsense",
                            "--dependency=afterok:12", "-w n1", "--gres=nvme:100"})
     EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))

@@ -108,19 +108,47 @@ TEST_F(SlurmPrograms, GpusOfATaskAreDividedAmongItsRanks) {
 
 TEST_F(SlurmPrograms, StepsThatShareATaskHaveCpusOfTheirOwn) {
   StepShares shares(file("steps"), 4, 2);
-  auto one = shares.try_to_hold(2, 1, true);
+  auto one = shares.try_to_hold({{2, 1}}, true);
   ASSERT_TRUE(one);
   EXPECT_THAT(one->cpus, testing::ElementsAre(0, 1));
-  auto other = shares.try_to_hold(1, 1, true);
+  auto other = shares.try_to_hold({{1, 1}}, true);
   ASSERT_TRUE(other);
   EXPECT_EQ(other->step, one->step + 1);
   EXPECT_THAT(other->cpus, testing::ElementsAre(2));
   EXPECT_THAT(other->gpus, testing::ElementsAre(1));
-  EXPECT_FALSE(shares.try_to_hold(2, 0, true)) << "one cpu is left";
-  EXPECT_FALSE(shares.try_to_hold(1, 1, true)) << "no GPU is left";
-  EXPECT_TRUE(shares.try_to_hold(4, 2, false)) << "it shares all";
+  EXPECT_FALSE(shares.try_to_hold({{2, 0}}, true)) << "one cpu is left";
+  EXPECT_FALSE(shares.try_to_hold({{1, 1}}, true)) << "no GPU is left";
+  EXPECT_TRUE(shares.try_to_hold({{4, 2}}, false)) << "it shares all";
   one.reset();
-  EXPECT_THAT(shares.try_to_hold(2, 1, true)->cpus, testing::ElementsAre(0, 1));
+  EXPECT_THAT(shares.try_to_hold({{2, 1}}, true)->cpus, testing::ElementsAre(0, 1));
+}
+
+TEST_F(SlurmPrograms, StepsOfATaskOverSeveralNodesTakeTheFirstThatHaveRoom) {
+  using testing::ElementsAre;
+  StepShares shares(file("wide"), 4, 1, 3);
+  const Shares all{0, 1, 2};
+  const auto whole = shares.try_to_hold({{4, 0}}, true, all);
+  ASSERT_TRUE(whole);
+  EXPECT_THAT(whole->nodes, ElementsAre(0));
+  const auto part = shares.try_to_hold({{3, 1}, {2, 0}}, true, all);
+  ASSERT_TRUE(part);
+  EXPECT_THAT(part->nodes, ElementsAre(1, 2));
+  EXPECT_THAT(part->cpus, testing::IsEmpty()) << "what is told is of its own node";
+  EXPECT_FALSE(shares.try_to_hold({{1, 1}}, true, {0, 1})) << "node 0 has no cpu, node 1 no GPU";
+  EXPECT_FALSE(shares.try_to_hold({{3, 0}}, true, all));
+  const auto last = shares.try_to_hold({{2, 1}}, true, all);
+  ASSERT_TRUE(last);
+  EXPECT_THAT(last->nodes, ElementsAre(2));
+  EXPECT_THAT(shares.try_to_hold({{4, 0}, {4, 0}}, false, all)->cpus, ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(SlurmPrograms, RanksAreSpreadInBlocks) {
+  const std::vector<unsigned> ranks = ranks_of_nodes(5, 3);
+  EXPECT_THAT(ranks, testing::ElementsAre(2, 2, 1));
+  EXPECT_EQ(place_of_rank(1, ranks).node, 0U);
+  EXPECT_EQ(place_of_rank(3, ranks).node, 1U);
+  EXPECT_EQ(place_of_rank(3, ranks).local, 1U);
+  EXPECT_EQ(place_of_rank(4, ranks).local, 0U);
 }
 
 TEST(SlurmMultiProgram, EachRankHasItsProgram) {

@@ -102,8 +102,8 @@ rule b:
     [
         ("mem_mb=10**9", "memory where it has 3.9G memory; ask for less"),
         ("gpu=2", "asks for 2 gpus of any kind where it has nothing"),
-        ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
-        ("nodes=2", "only 1 is possible"),
+        ("mpi='srun', tasks=4", "srun starts no processes of MPI here"),
+        ("nodes=2", "nodes at once where its batch jobs have 1"),
         ("gres='fpga:1'", "only GPUs are known"),
         ("clusters='elsewhere'", "is no site of this engine"),
     ],

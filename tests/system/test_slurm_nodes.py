@@ -5,10 +5,12 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 from bed import Slurm
-from engine_at_home import PREFIX, processes_with, wait_until
+from engine_at_home import PREFIX, ROOT, processes_with, wait_until
+from slurm_commands import Commands
 from slurm_site import LONG, SlurmSite
 
 WIDE = {"name": "wide", "partition": "cpu", "nodes": 4, "cpus": 4, "memory": "2G", "walltime": "30m"}
@@ -118,6 +120,51 @@ def test_mpi_tasks_beside_small_ones(wide, programs):
         assert wide.ok("log", task).split() == [str(ranks * (ranks + 1) // 2), str(ranks), str(nodes)], task
         assert wide.show(task)["state"] == "done"
     assert not wide.broken_promises()
+
+
+def test_a_job_script_has_its_nodes_and_steps_on_them(wide):
+    script = wide.directory / "job.sh"
+    script.write_text(
+        "#!/bin/sh\n#SBATCH -N 2 --ntasks-per-node=2 -o job.out\n"
+        "echo $SLURM_NNODES $SLURM_NTASKS $SLURM_CPUS_ON_NODE $SLURM_JOB_NODELIST\n"
+        "srun -l sh -c 'echo $SLURMD_NODENAME $HPCBATCH_NODE_INDEX.$SLURM_LOCALID of $SLURM_NTASKS'\n"
+        "srun -n 2 -o step.%t.%N sh -c 'echo $SLURM_PROCID'\n"
+        "srun -n 1 -w ${SLURM_JOB_NODELIST#*,} sh -c 'echo $HPCBATCH_PILOT; exit 4'; echo code $?\n"
+        "for i in 1 2; do srun -N 1 -n 2 --exact sh -c 'echo farm $SLURMD_NODENAME; sleep 1' & done; wait\n"
+        "srun -N 3 true || echo refused\n"
+    )
+    commands = Commands(wide)
+    job = commands.submit(script)
+    commands.wait(job)
+    lines = (wide.directory / "job.out").read_text().splitlines()
+    count, ranks, cpus, names = lines[0].split()
+    first, second = names.split(",")
+    assert (count, ranks, cpus) == ("2", "4", "2")
+    places = [f"{first} 0.0", f"{first} 0.1", f"{second} 1.0", f"{second} 1.1"]
+    assert sorted(lines[1:5]) == [f"{rank}: {place} of 4" for rank, place in enumerate(places)]
+    assert [(wide.directory / f"step.{r}.{n}").read_text() for r, n in ((0, first), (1, second))] == ["0\n", "1\n"]
+    assert "code 4" in lines and lines[-1] == "refused"
+    assert sorted(line for line in lines if line.startswith("farm")) == sorted(2 * [f"farm {first}", f"farm {second}"])
+
+
+CALLS = """
+import os, subprocess
+from hpcbatch import Executor
+def each(word):
+    told = subprocess.run([os.environ["HPCBATCH_NODE_RUN"], "echo", word], capture_output=True, text=True, check=True)
+    return os.environ["HPCBATCH_NODES"].count(","), told.stdout.split()
+if __name__ == "__main__":
+    with Executor(nodes=3, name="calls") as executor:
+        assert list(executor.map(each, ["a", "b"])) == [(2, ["a"] * 3), (2, ["b"] * 3)]
+"""
+
+
+def test_calls_of_python_have_several_nodes(wide):
+    file = wide.directory / "calls.py"
+    file.write_text(CALLS)
+    environment = wide.env | {"PYTHONPATH": str(ROOT / "python"), "HPCBATCH_PROGRAM": HPCBATCH}
+    done = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 # The sleeping processes of a task, known by a number that no other has.

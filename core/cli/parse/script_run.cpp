@@ -35,7 +35,7 @@ hpcbatch_slurm() {
   hpcbatch_set SLURM_CPUS_ON_NODE "$hpcbatch_cpus"
   hpcbatch_set SLURM_JOB_CPUS_PER_NODE "$hpcbatch_cpus"
   case $hpcbatch_facts in
-    *c*) hpcbatch_set SLURM_CPUS_PER_TASK "$((hpcbatch_cpus / ${SLURM_NTASKS:-1}))" ;;
+    *c*) hpcbatch_set SLURM_CPUS_PER_TASK "$((hpcbatch_cpus * ${SLURM_NNODES:-1} / ${SLURM_NTASKS:-1}))" ;;
   esac
   hpcbatch_set SLURM_TASKS_PER_NODE "${SLURM_NTASKS:-$((hpcbatch_cpus / ${SLURM_CPUS_PER_TASK:-1}))}"
   case $hpcbatch_facts in
@@ -73,7 +73,7 @@ hpcbatch_pbs() {
   fi
   hpcbatch_set NCPUS "$hpcbatch_cpus"
   hpcbatch_set PBS_NCPUS "$hpcbatch_cpus"
-  hpcbatch_set PBS_NP "$hpcbatch_cpus"
+  hpcbatch_set PBS_NP "$((hpcbatch_cpus * ${PBS_NUM_NODES:-1}))"
   hpcbatch_set PBS_NUM_PPN "$hpcbatch_cpus"
   hpcbatch_set PBS_QUEUE "${HPCBATCH_SITE-}"
   hpcbatch_set PBS_NODENUM 0

@@ -173,8 +173,8 @@ Assignments slurm_variables(const SubmitCommand& submit, const batch::Terms& ter
       all.emplace_back(name, std::to_string(terms.tasks));
   }
   all.insert(all.end(), {{"SLURM_SUBMIT_DIR", around.directory},
-                         {"SLURM_NNODES", "1"},
-                         {"SLURM_JOB_NUM_NODES", "1"},
+                         {"SLURM_NNODES", std::to_string(terms.nodes)},
+                         {"SLURM_JOB_NUM_NODES", std::to_string(terms.nodes)},
                          {"SLURM_JOB_NAME", without_doubled(submit.work.one("name"))},
                          {"SLURM_SUBMIT_HOST", host_name()},
                          {"SLURM_JOB_USER", user_name()},
@@ -199,7 +199,7 @@ Assignments pbs_variables(const SubmitCommand& submit, const batch::Terms& terms
                   {"PBS_O_SYSTEM", "Linux"},
                   {"PBS_ENVIRONMENT", "PBS_BATCH"},
                   {"PBS_JOBNAME", without_doubled(submit.work.one("name"))},
-                  {"PBS_NUM_NODES", "1"},
+                  {"PBS_NUM_NODES", std::to_string(terms.nodes)},
                   {"HPCBATCH_MPIPROCS", std::to_string(std::max(1U, terms.tasks))}};
   for (const char* name : {"HOME", "PATH", "LOGNAME", "SHELL", "LANG", "MAIL", "TZ"})
     add_said(all, (std::string("PBS_O_") + name).c_str(), variable_of(around, name));
