@@ -91,6 +91,12 @@ def test_every_size_shows_the_work(terminal, size):
 def test_a_look_into_a_task_and_its_output(terminal):
     view = terminal(80, 24)
     view.wait_for("fails")
+    # Other tests submit to this engine too.
+    view.keys("/")
+    view.keys("name:fails")
+    view.keys("Enter")
+    view.wait_for("filter 'name:fails'")
+    view.wait_for("sh -c")
     view.keys("Enter")
     view.wait_for("tool_failed with exit code 3")
     view.keys("Tab")
@@ -98,7 +104,7 @@ def test_a_look_into_a_task_and_its_output(terminal):
     view.keys("e")
     view.wait_for("oh dear")
     view.keys("q")
-    view.wait_for("sweep")
+    view.wait_for("filter 'name:fails'")
 
 
 def test_a_filter_is_applied_by_the_engine(terminal):
