@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -14,12 +15,24 @@ PROGRAMS = ("loop", "submitit", "psij", "toil", "snakemake", "parsl", "dask")
 LONGEST = 3600
 
 
+def srun_of(slurm, folder):
+    """A folder with an srun that finds the bed's Slurm: Snakemake's plugin hands no SLURM_CONF on to its jobs."""
+    place = pathlib.Path(folder, "bin")
+    place.mkdir()
+    srun = place / "srun"
+    srun.write_text(f'#!/bin/sh\nSLURM_CONF={slurm.conf} exec {shutil.which("srun")} "$@"\n')
+    srun.chmod(0o755)
+    return place
+
+
 def python_program(name, site, count, commands):
     """Jobs per second, of the whole program from its start to its end."""
     python = clients_python()
     env = Commands(site).env if commands else site.slurm.env
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         path = f"{env.get('PATH', os.environ['PATH'])}:{pathlib.Path(python).parent}"
+        if not commands:
+            path = f"{srun_of(site.slurm, folder)}:{path}"
         done = subprocess.run(
             [python, HELPER, name, str(count)],
             cwd=folder,
