@@ -451,6 +451,16 @@ std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
   return "";
 }
 
+/// What the engine is asked to do with it; empty: nothing.
+std::string asked_of(const Job& job, const std::string& verb) {
+  const bool is_over = has_ended(job.state);
+  if (verb != "retry") return is_over ? "" : verb;
+  if (!job.is_requeued) return "";
+  if (is_over) return verb;
+  // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
+  return job.state == JobState::Running ? "requeue" : "";
+}
+
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
            EngineJobs& engine) {
   if (words.empty()) throw CommandFailed("too few arguments for keyword:" + call.words.front());
@@ -463,7 +473,7 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
     complain_of(verb, job, "Invalid job id specified");
     code = 1;
   }
-  json::array ids, running;
+  std::map<std::string, json::array> ids;
   for (const JobName& name : named.ours) {
     const std::vector<Job> jobs = jobs_to_change(engine, name, verb);
     if (const std::string why = not_changed(jobs, verb); !why.empty()) {
@@ -471,18 +481,13 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
       code = 1;
     }
     for (const Job& job : jobs) {
-      if (verb == "retry" && !job.is_requeued) continue;
-      if (has_ended(job.state) != (verb == "retry")) {
-        // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
-        if (verb == "retry" && job.state == JobState::Running)
-          for (const std::string& id : engine_ids(job)) running.push_back(json::string(id));
-        continue;
-      }
-      for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
+      const std::string asked = asked_of(job, verb);
+      if (asked.empty()) continue;
+      for (const std::string& id : engine_ids(job)) ids[asked].push_back(json::string(id));
     }
   }
-  if (!ids.empty()) engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
-  if (!running.empty()) engine.client().post("/v1/tasks/requeue", {{"ids", std::move(running)}});
+  for (auto& [asked, its] : ids)
+    engine.client().post("/v1/tasks/" + asked, {{"ids", std::move(its)}});
   return code;
 }
 
