@@ -63,7 +63,7 @@ constexpr std::array kPbsDirectives{
     Directive{"l pcput", 0, kWithValue, LeftOut, "a task's time is that of the clock"},
     Directive{"l nice", 0, kWithValue, LeftOut, "a task has its cpus for itself"},
     Directive{"l file", 0, kWithValue, Holds, "`--disk`"},
-    Directive{"l min_walltime", 0, kWithValue, LeftOut, "a task may have all of its time"},
+    Directive{"l min_walltime", 0, kWithValue, Holds, "`--time-request`"},
     Directive{"l max_walltime", 0, kWithValue, Holds, "`--time`"},
     Directive{
         "m", 0, kWithValue, Holds,
@@ -306,10 +306,11 @@ void PbsOptions::take_resource(const std::string& said, const std::string& name,
     packs_ = std::string_view(value).substr(0, value.find(':')) == "pack";
     return hold(own, {});
   }
-  if (name == "walltime" || name == "max_walltime") {
+  if (name == "walltime" || name == "max_walltime" || name == "min_walltime") {
     const auto time = pbs_time(value);
     if (!time || time->count() == 0) refuse(own, {});
-    return hold(own, {"--time", std::to_string(time->count()) + "s"});
+    const char* option = name == "min_walltime" ? "--time-request" : "--time";
+    return hold(own, {option, std::to_string(time->count()) + "s"});
   }
   take_amount(own, name, value);
   terms_.held.push_back(own);

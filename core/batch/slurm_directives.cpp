@@ -134,7 +134,7 @@ constexpr std::array kDirectives{
               "leave it out: a pilot has the cores of its shape"},
     Directive{"threads-per-core", 0, kNeeded, Holds, "`--threads-per-core`"},
     Directive{"time", 't', kNeeded, Holds, "`--time`; 0 and `UNLIMITED` are no limit"},
-    Directive{"time-min", 0, kNeeded, LeftOut, "a task may have all of its time"},
+    Directive{"time-min", 0, kNeeded, Holds, "`--time-request`"},
     Directive{"tmp", 0, kNeeded, Holds, "`--disk`"},
     Directive{"tres-bind", 0, kNeeded, LeftOut, "a task sees all its GPUs, and no others"},
     Directive{"tres-per-task", 0, kNeeded, Refused, "say --cpus-per-task and --gpus-per-task"},

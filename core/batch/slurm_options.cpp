@@ -277,7 +277,7 @@ void SlurmOptions::put_variables(std::string_view name, const Said& said) {
 
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   using S = SlurmOptions;
-  static constexpr std::array<std::pair<std::string_view, Reader>, 28> kReaders{
+  static constexpr std::array<std::pair<std::string_view, Reader>, 29> kReaders{
       {{"array", &S::array},
        {"job-name", &S::job_name},
        {"comment", &S::comment},
@@ -290,6 +290,7 @@ SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
        {"mem-per-gpu", &S::memory_per_gpu},
        {"cpus-per-gpu", &S::cpus_per_gpu},
        {"time", &S::time},
+       {"time-min", &S::least_time},
        {"gpus", &S::gpus_of_all},
        {"gpus-per-node", &S::gpus},
        {"gpus-per-task", &S::gpus_per_task},
@@ -394,12 +395,26 @@ std::optional<SlurmOptions::Words> SlurmOptions::cpus_per_gpu(const Said& said) 
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
-  if (is_slurm_unlimited(said.value)) return Words{};
-  const auto time = slurm_limit(said.value);
+namespace {
+
+/// No limit is nothing of `option`.
+std::optional<std::vector<std::string>> time_words(const char* option, const std::string& value) {
+  using Words = std::vector<std::string>;
+  if (is_slurm_unlimited(value)) return Words{};
+  const auto time = slurm_limit(value);
   if (!time) return std::nullopt;
   if (time->count() == 0) return Words{};
-  return Words{"--time", std::to_string(time->count()) + "s"};
+  return Words{option, std::to_string(time->count()) + "s"};
+}
+
+}  // namespace
+
+std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
+  return time_words("--time", said.value);
+}
+
+std::optional<SlurmOptions::Words> SlurmOptions::least_time(const Said& said) {
+  return time_words("--time-request", said.value);
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::gpus(const Said& said) {

@@ -73,6 +73,7 @@ class SlurmOptions {
   std::optional<Words> memory_per_gpu(const Said& said);
   std::optional<Words> cpus_per_gpu(const Said& said);
   std::optional<Words> time(const Said& said);
+  std::optional<Words> least_time(const Said& said);
   std::optional<Words> gpus(const Said& said);
   std::optional<Words> gpus_of_all(const Said& said);
   std::optional<Words> gpus_per_task(const Said& said);

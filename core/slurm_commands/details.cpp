@@ -190,8 +190,9 @@ std::vector<std::string> lines_of(const Job& job, const Viewed& viewed) {
       std::string("Requeue=") + (job.is_requeued ? "1" : "0") +
           " Restarts=" + std::to_string(job.restarts) + " BatchFlag=1 Reboot=0 ExitCode=" +
           std::to_string(job.exit_code) + ":" + std::to_string(job.signal),
-      "RunTime=" + long_duration(ran) + " TimeLimit=" +
-          (job.time_limit ? long_duration(*job.time_limit) : "UNLIMITED") + " TimeMin=N/A",
+      "RunTime=" + long_duration(ran) +
+          " TimeLimit=" + (job.time_limit ? long_duration(*job.time_limit) : "UNLIMITED") +
+          " TimeMin=" + (job.time_request ? long_duration(*job.time_request) : "N/A"),
       "SubmitTime=" + time(job.submitted) + " EligibleTime=" + eligible,
       "AccrueTime=" + eligible,
       "StartTime=" + time(start_of(job)) + " EndTime=" + time(end_of(job)) +

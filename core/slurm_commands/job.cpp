@@ -134,6 +134,7 @@ void read_needs(Job& job, const json::object& line) {
   job.memory = static_cast<std::uint64_t>(number_at(*needs, "memory"));
   job.disk = static_cast<std::uint64_t>(number_at(*needs, "disk"));
   if (needs->contains("time")) job.time_limit = number_at(*needs, "time");
+  if (needs->contains("time_request")) job.time_request = number_at(*needs, "time_request");
   if (const json::object* gpus = object_at(*needs, "gpus")) {
     for (const auto& [kind, count] : *gpus) {
       job.gpus += (job.gpus.empty() ? "gpu:" : ",gpu:") +

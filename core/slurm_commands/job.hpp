@@ -56,7 +56,7 @@ struct Job {
   std::uint64_t memory{0};          ///< bytes; 0: not said
   std::uint64_t memory_per_cpu{0};  ///< of these; 0: it was said for all cpus together
   std::uint64_t disk{0};
-  std::optional<double> time_limit;
+  std::optional<double> time_limit, time_request;
   std::string gpus;                                 ///< `gpu:a100:2`; empty: none
   std::optional<double> submitted, started, ended;  ///< seconds since 1970
   int exit_code{0}, signal{0};

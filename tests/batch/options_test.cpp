@@ -74,6 +74,8 @@ TEST(SlurmOptionsTest, TheLastHoldsAlsoWhereItSaysNone) {
   EXPECT_THAT(slurm("--requeue --no-requeue").options, ElementsAre("--requeue=no"));
   EXPECT_THAT(slurm("--exclusive -s -c 2").options, ElementsAre("--cpus", "2"));
   EXPECT_THAT(slurm("-t 5 --time=unlimited").options, IsEmpty());
+  EXPECT_THAT(slurm("-t 10 --time-min=0:30").options,
+              ElementsAre("--time", "600s", "--time-request", "60s"));
 }
 
 TEST(SlurmOptionsTest, ValuesAreWordsInAnyCase) {
@@ -301,6 +303,8 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
       pbs("-N fit -l select=1:ncpus=2:mem=100mb -l walltime=00:00:02 -J 1-3 -q cpu").options,
       ElementsAre("--name", "fit", "--time", "2s", "--array", "1-3", "--partition", "cpu", "--cpus",
                   "2", "--mem", "104857600"));
+  EXPECT_THAT(pbs("-l min_walltime=0:10:00,max_walltime=1:00:00").options,
+              ElementsAre("--time-request", "600s", "--time", "3600s"));
   EXPECT_THAT(pbs("-l nodes=1:ppn=4,walltime=1:00:00,pmem=1gb").options,
               ElementsAre("--time", "3600s", "--cpus", "4"));
   EXPECT_EQ(pbs("-l nodes=1:ppn=4,pmem=1gb").memory_per_cpu, std::uint64_t{1} << 30U);

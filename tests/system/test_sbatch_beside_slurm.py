@@ -12,7 +12,7 @@ from drawn_calls import submits
 from engine_at_home import EngineAtHome
 from slurm_commands import Commands
 
-SHOWN = """ArrayTaskId ArrayTaskThrottle JobName Nice Dependency Requeue TimeLimit EligibleTime StartTime Deadline NumCPUs NumTasks
+SHOWN = """ArrayTaskId ArrayTaskThrottle JobName Nice Dependency Requeue TimeLimit TimeMin EligibleTime StartTime Deadline NumCPUs NumTasks
 CPUs/Task MinMemoryNode MinMemoryCPU Comment Command WorkDir StdErr StdIn StdOut""".split()
 # Where nothing is said, the bed gives an hour and 500 MB a cpu, and we no limit and the cpus' share.
 USUAL = {("TimeLimit", "UNLIMITED", "01:00:00"), ("MinMemoryNode", "0", ""), ("MinMemoryCPU", "", "500M")}
@@ -40,6 +40,8 @@ CASES = [
     ("--mem=300", "", {"SBATCH_MEM_PER_CPU": "100"}),
     ("--mem-per-cpu=100", "--mem-per-cpu=200", {"SBATCH_MEM_PER_CPU": "300"}),
     ("-t 0:30", "-t 5", {}),
+    ("-t 10", "--time-min=7", {}),
+    ("--time-min=0:90 -t 10", "--time-min=7", {}),
     ("", "-t 0-0:1:1", {}),
     ("-t 0:0", "-t 5", {}),
     ("-J '' --comment='why not'", "-J a", {}),
@@ -219,6 +221,7 @@ def test_what_it_refuses_we_refuse(both):
         "--open-mode=x",
         "-a 5-1",
         "-t soon",
+        "-t 10 --time-min=20",
         "-d afterok:",
     ):
         for side in both:
