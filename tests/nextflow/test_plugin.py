@@ -62,7 +62,7 @@ process PLACED { queue 'here'
     script: "true" }
 process NOWHERE { queue 'nowhere'; errorStrategy 'ignore'
     script: "true" }
-process WRONG { clusterOptions '--nodes=2'; errorStrategy 'ignore'
+process WRONG { clusterOptions '--nodelist=n1'; errorStrategy 'ignore'
     script: "true" }
 process GPU { accelerator 2, type: 'a100'; errorStrategy 'ignore'
     script: "true" }
@@ -81,7 +81,7 @@ def test_what_a_process_needs(bed):
     assert plain["needs"]["time"] == 90, plain["needs"]
     assert (bed.folder / "said").read_text() == "2 from the shell\n"
     assert tasks["PLACED"]["state"] == "done"
-    assert "--nodes" in printed and "WRONG" in printed, printed
+    assert "--nodelist" in printed and "WRONG" in printed, printed
     for name, words in (("NOWHERE", "partition"), ("GPU", "a100")):
         assert name not in tasks and name in printed, printed
         assert words in bed.log(), printed

@@ -517,7 +517,8 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
         assert shared.wait(shared.submit(*words, script, cwd=tmp_path)) == 0
         assert (tmp_path / file).read_text() == "out\nerr\n"
     for text, sentence in (
-        ("#!/bin/sh\n#SBATCH -N 4\n:\n", "job.sh:2: '#SBATCH -N 4' has nothing here"),
+        ("#!/bin/sh\n#SBATCH -w n1\n:\n", "job.sh:2: '#SBATCH -w n1': tasks do not choose nodes"),
+        ("#!/bin/sh\n#SBATCH -N 4\n:\n", "the task asks for 4 nodes at once"),
         ("#SBATCH -c 1\n:\n", "its first line does not begin with #!"),
         ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
         ("", "is empty"),
