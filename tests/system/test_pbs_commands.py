@@ -47,7 +47,8 @@ def test_scripts_and_their_options(commands):
     assert commands.ok("qsub", "-z", "--", "/bin/true") == ""
     for words, text in (
         (("-Z", file), "qsub: invalid option -- 'Z'"),
-        (("-l", "select=2:ncpus=1", file), "qsub: '-l select=2:ncpus=1': that is more than one node"),
+        (("-l", "select=1:ncpus=1+1:ncpus=2", file), "all nodes of a task are alike"),
+        (("-l", "select=2:ncpus=1", file), "the task asks for 2 nodes at once"),
         (("nowhere.sh",), "qsub: script file:: No such file or directory"),
         ((file, "more"), "a script takes no arguments"),
         (("-I", file), "'-I': a task has no terminal"),
