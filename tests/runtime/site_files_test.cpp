@@ -35,8 +35,8 @@ struct Meddling {
   int runs_that_fail{0};
   std::vector<std::uint64_t> cuts;  // after so many bytes, both ways together, a stream each
   std::function<void()> every_4_mb;
-  std::uint64_t bytes_there{0};
-  std::uint64_t bytes_here{0};
+  std::atomic<std::uint64_t> bytes_there{0};
+  std::atomic<std::uint64_t> bytes_here{0};
   bool is_cut_off{false};  // no transport can be made
 };
 
@@ -230,7 +230,7 @@ TEST_F(SiteFilesTest, AFileOfAThousandOwnersGoesOverOnce) {
   EXPECT_EQ(text_there(task(1000), path), std::string(500'000, 'A'));
   EXPECT_EQ(files().figures().bytes_sent, 500'000u);
   EXPECT_EQ(files().figures().files_sent, 1u);
-  EXPECT_LT(meddling_->bytes_there, 510'000u);
+  EXPECT_LT(meddling_->bytes_there.load(), 510'000u);
   EXPECT_EQ(files().figures().store_bytes, 500'000u);
   // And later, from elsewhere too, not even a question.
   const auto exchanges = files().figures().exchanges;
@@ -345,7 +345,7 @@ TEST_F(SiteFilesTest, ALineThatIsCutIsTriedAgainAndTheOwnersWait) {
   EXPECT_EQ(text_there(task(2), large), kLargeText);
   EXPECT_EQ(files().figures().trouble, "");
   EXPECT_TRUE(meddling_->cuts.empty());
-  EXPECT_LT(meddling_->bytes_there, kLargeText.size() + (4u << 20))
+  EXPECT_LT(meddling_->bytes_there.load(), kLargeText.size() + (4u << 20))
       << "it goes on where it was cut";
 }
 
@@ -485,7 +485,7 @@ TEST_F(SiteFilesTest, AResultThatIsCutOffGoesOnWhereItWasCut) {
   EXPECT_FALSE(take({{out + "/large", directory_ + "/large"}})[0]);
   EXPECT_EQ(read(directory_ + "/large"), kLargeText);
   EXPECT_TRUE(meddling_->cuts.empty());
-  EXPECT_LT(meddling_->bytes_here, kLargeText.size() + (2u << 20));
+  EXPECT_LT(meddling_->bytes_here.load(), kLargeText.size() + (2u << 20));
 }
 
 TEST_F(SiteFilesTest, WhatIsDroppedIsGoneThere) {
