@@ -90,6 +90,16 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
   return static_cast<std::uint32_t>(*number);
 }
 
+/// No limit is nothing of `option`.
+std::optional<std::vector<std::string>> time_words(const char* option, const std::string& value) {
+  using Words = std::vector<std::string>;
+  if (is_slurm_unlimited(value)) return Words{};
+  const auto time = slurm_limit(value);
+  if (!time) return std::nullopt;
+  if (time->count() == 0) return Words{};
+  return Words{option, std::to_string(time->count()) + "s"};
+}
+
 }  // namespace
 
 bool is_slurm_unlimited(std::string_view text) {
@@ -394,20 +404,6 @@ std::optional<SlurmOptions::Words> SlurmOptions::cpus_per_gpu(const Said& said) 
   terms_.cpus_per_gpu = *count;
   return Words{};
 }
-
-namespace {
-
-/// No limit is nothing of `option`.
-std::optional<std::vector<std::string>> time_words(const char* option, const std::string& value) {
-  using Words = std::vector<std::string>;
-  if (is_slurm_unlimited(value)) return Words{};
-  const auto time = slurm_limit(value);
-  if (!time) return std::nullopt;
-  if (time->count() == 0) return Words{};
-  return Words{option, std::to_string(time->count()) + "s"};
-}
-
-}  // namespace
 
 std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
   return time_words("--time", said.value);

@@ -475,9 +475,6 @@ void choose_items(Reading& reading, const std::string& what) {
   }
 }
 
-constexpr std::uint64_t kMostRanks = 1'000'000;
-constexpr std::uint32_t kRanksOnWire = 42;  // `ntasks` of Start
-
 void check_ways(const TaskRequest& task, const std::string& what) {
   if (task.one_of.empty()) return;
   if (task.says_cpus || task.says_gpus)
@@ -485,32 +482,6 @@ void check_ways(const TaskRequest& task, const std::string& what) {
   if (task.all_memory)
     throw BadRequest(what +
                      ": say how much 'memory' each of 'one_of' needs; 'all' goes without 'one_of'");
-}
-
-/// What is started on how many nodes; each process has a cpu where nothing else is said.
-void check_nodes(TaskRequest& task, const std::string& what) {
-  Needs& needs = task.array.needs;
-  if (needs.nodes > 1 && (!task.container.image.empty() || task.service))
-    throw BadRequest(fmt::format(
-        "{}: a task over several 'nodes' runs in no '{}'; let its command start containers on each",
-        what, task.service ? "service" : "container"));
-  if (task.ntasks_per_node != 0) {
-    const std::uint64_t all = std::uint64_t{task.ntasks_per_node} * needs.nodes;
-    if (task.ntasks > all || all > kMostRanks)
-      throw BadRequest(
-          fmt::format("{}: 'ntasks_per_node' {} on {} nodes makes {} processes, where {}", what,
-                      task.ntasks_per_node, needs.nodes, all,
-                      task.ntasks > all ? fmt::format("'ntasks' is {}", task.ntasks)
-                                        : fmt::format("{} are the most", kMostRanks)));
-    if (task.ntasks == 0) task.ntasks = static_cast<std::uint32_t>(all);
-  }
-  if (task.ntasks == 0) return;
-  if (task.ntasks < needs.nodes)
-    throw BadRequest(fmt::format("{}: {} 'nodes' are more than the {} processes of 'ntasks'", what,
-                                 needs.nodes, task.ntasks));
-  put_number_for_pilot(kRanksOnWire, task.ntasks, task.for_pilot.edit());
-  if (!task.says_cpus && task.one_of.empty())
-    needs.amounts.set(kCpus, Amount::of((task.ntasks + needs.nodes - 1) / needs.nodes));
 }
 
 /// As large as any array of a batch system; each takes as many of the numbers.

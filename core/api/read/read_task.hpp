@@ -132,6 +132,9 @@ std::uint32_t factor_of(const boost::json::value& value, const std::string& wher
 const std::string& singleton_of(const std::string& name, const std::string& what);
 /// What does not go together.
 void check_course(const NewArray& array, const std::string& what);
+/// What is started on how many nodes; each process has a cpu where nothing else is said.  Throws
+/// BadRequest.
+void check_nodes(TaskRequest& task, const std::string& what);
 
 // What of a task the pilot alone acts on.
 
@@ -139,9 +142,6 @@ void check_course(const NewArray& array, const std::string& what);
 /// begins with `where`.
 void put_for_pilot(const TaskKey& key, const boost::json::value& value, const std::string& where,
                    std::string& message);
-
-/// The same of a number, as a field of a message of Protocol Buffers ("Encoding": a tag and a varint).
-void put_number_for_pilot(std::uint32_t field, std::uint64_t number, std::string& message);
 
 // The paths and names in a submission: files that tasks name, what only one task may write, what
 // stands in braces.

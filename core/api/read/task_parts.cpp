@@ -437,18 +437,51 @@ void check_course(const NewArray& array, const std::string& what) {
 
 namespace {
 
-std::uint64_t milliseconds(Duration time) {
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
-}
+constexpr std::uint64_t kMostRanks = 1'000'000;
+constexpr std::uint32_t kRanksOnWire = 42;  // `ntasks` of Start
 
-}  // namespace
-
+/// A number, as a field of a message of Protocol Buffers ("Encoding": a tag and a varint).
 void put_number_for_pilot(std::uint32_t field, std::uint64_t number, std::string& message) {
   for (std::uint64_t rest : {std::uint64_t{field} << 3, number}) {
     for (; rest > 0x7f; rest >>= 7) message += static_cast<char>(0x80 | (rest & 0x7f));
     message += static_cast<char>(rest);
   }
 }
+
+}  // namespace
+
+void check_nodes(TaskRequest& task, const std::string& what) {
+  Needs& needs = task.array.needs;
+  if (needs.nodes > 1 && (!task.container.image.empty() || task.service))
+    throw BadRequest(fmt::format(
+        "{}: a task over several 'nodes' runs in no '{}'; let its command start containers on each",
+        what, task.service ? "service" : "container"));
+  if (task.ntasks_per_node != 0) {
+    const std::uint64_t all = std::uint64_t{task.ntasks_per_node} * needs.nodes;
+    if (task.ntasks > all || all > kMostRanks)
+      throw BadRequest(
+          fmt::format("{}: 'ntasks_per_node' {} on {} nodes makes {} processes, where {}", what,
+                      task.ntasks_per_node, needs.nodes, all,
+                      task.ntasks > all ? fmt::format("'ntasks' is {}", task.ntasks)
+                                        : fmt::format("{} are the most", kMostRanks)));
+    if (task.ntasks == 0) task.ntasks = static_cast<std::uint32_t>(all);
+  }
+  if (task.ntasks == 0) return;
+  if (task.ntasks < needs.nodes)
+    throw BadRequest(fmt::format("{}: {} 'nodes' are more than the {} processes of 'ntasks'", what,
+                                 needs.nodes, task.ntasks));
+  put_number_for_pilot(kRanksOnWire, task.ntasks, task.for_pilot.edit());
+  if (!task.says_cpus && task.one_of.empty())
+    needs.amounts.set(kCpus, Amount::of((task.ntasks + needs.nodes - 1) / needs.nodes));
+}
+
+namespace {
+
+std::uint64_t milliseconds(Duration time) {
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+
+}  // namespace
 
 void put_for_pilot(const TaskKey& key, const json::value& value, const std::string& where,
                    std::string& message) {
