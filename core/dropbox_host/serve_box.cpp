@@ -7,9 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,21 +20,6 @@
 
 namespace hpcbatch {
 namespace {
-
-/// An engine that reads no more is gone, and with it the process.
-class ToEngine final : public SubmitPort {
- public:
-  void submit(DropboxTask task) override { say("submit", to_json(task)); }
-  void cancel(const std::string& key) override { say("cancel", boost::json::value(key)); }
-  void say(std::string_view key, boost::json::value value) {
-    const std::string line = message(key, std::move(value));
-    const std::lock_guard lock(mutex_);
-    if (write_all(kHandedOver, line) != 0) ::_exit(0);
-  }
-
- private:
-  std::mutex mutex_;
-};
 
 /// Lines of the engine's.
 class FromEngine {
@@ -75,6 +60,39 @@ void share_lock(const std::string& file) {
 
 }  // namespace
 
+void BoxWords::submit(DropboxTask task) {
+  say("submit", to_json(task));
+}
+
+void BoxWords::cancel(const std::string& key) {
+  say("cancel", boost::json::value(key));
+}
+
+void BoxWords::warn(const std::string& text) {
+  say("warn", boost::json::value(text));
+}
+
+void BoxWords::open(const Result<void>& opened) {
+  const std::string first =
+      opened ? message("opened", true) : message("refused", boost::json::value(opened.error().text));
+  const std::lock_guard lock(mutex_);
+  write(first + std::exchange(held_back_, {}));
+  is_open_ = true;
+}
+
+void BoxWords::say(std::string_view key, boost::json::value value) {
+  const std::string line = message(key, std::move(value));
+  const std::lock_guard lock(mutex_);
+  if (is_open_)
+    write(line);
+  else
+    held_back_ += line;
+}
+
+void BoxWords::write(std::string_view lines) const {
+  if (write_all(engine_, lines) != 0) ::_exit(0);
+}
+
 int open_box_lock(const std::string& file) {
   return ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
@@ -83,21 +101,16 @@ int serve_box() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)std::signal(SIGPIPE, SIG_IGN);
   ::fcntl(kHandedOver, F_SETFD, FD_CLOEXEC);
-  ToEngine to_engine;
+  BoxWords to_engine(kHandedOver);
   FromEngine from_engine;
   try {
     const auto open = read_message(from_engine.next());
     share_lock(boost::json::value_to<std::string>(open.value().at("lock")));
     DropboxOptions options = read_box_options(open.value());
-    options.warn = [&](const std::string& text) {
-      to_engine.say("warn", boost::json::value(text));
-    };
+    options.warn = [&](const std::string& text) { to_engine.warn(text); };
     auto box = Dropbox::start(std::move(options), to_engine);
-    if (!box) {
-      to_engine.say("refused", boost::json::value(box.error().text));
-      return 0;
-    }
-    to_engine.say("opened", true);
+    to_engine.open(box ? Result<void>() : Result<void>(box.error()));
+    if (!box) return 0;
     for (;;) {
       const auto said = read_message(from_engine.next());
       if (said.key() == "end") (*box)->task_ended(read_box_task_end(said.value()));

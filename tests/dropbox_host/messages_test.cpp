@@ -1,7 +1,15 @@
 // What goes between the engine and the process of a drop box comes out as it went in.
 #include "dropbox_host/box_process.hpp"
+#include "dropbox_host/serve_box.hpp"
+#include "posix/files.hpp"
 
 #include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
 
 namespace hpcbatch {
 namespace {
@@ -99,6 +107,31 @@ TEST(DropboxMessages, WhatIsNoneIsRefused) {
   for (const char* line : {"", "{}", "[]", R"({"a": 1, "b": 2})"})
     EXPECT_THROW((void)read_message(line), std::exception) << line;
   EXPECT_THROW((void)read_box_task(boost::json::object{{"key", "k"}}), std::exception);
+}
+
+/// What was said by now.
+std::vector<std::string> keys_said(int socket) {
+  char bytes[4096];
+  const ssize_t size = ::recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+  std::vector<std::string> keys;
+  std::istringstream lines(std::string(bytes, size < 0 ? 0 : static_cast<std::size_t>(size)));
+  for (std::string line; std::getline(lines, line);) keys.emplace_back(read_message(line).key());
+  return keys;
+}
+
+TEST(DropboxMessages, NothingIsSaidBeforeTheBoxHasOpened) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  const Fd engine(pair[0]);
+  const Fd process(pair[1]);
+  BoxWords words(process.get());
+  words.warn("w");
+  words.submit({.key = "k", .work = std::vector<std::string>{"true"}});
+  EXPECT_EQ(keys_said(engine.get()), std::vector<std::string>());
+  words.open({});
+  EXPECT_EQ(keys_said(engine.get()), (std::vector<std::string>{"opened", "warn", "submit"}));
+  words.cancel("k");
+  EXPECT_EQ(keys_said(engine.get()), std::vector<std::string>{"cancel"});
 }
 
 }  // namespace
