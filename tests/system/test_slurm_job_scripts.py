@@ -115,7 +115,8 @@ def theirs(slurm, tmp_path_factory):
     def look():
         """Whether all jobs of each array ended well, by its number; none while one has not ended."""
         ended.clear()
-        for line in slurm.ask("squeue", "-a", "-h", "-r", "-t", "all", "-o", "%F|%T").splitlines():
+        asked = "squeue", "-a", "-h", "-r", "-t", "all", "-j", ",".join(numbers.values()), "-o", "%F|%T"
+        for line in slurm.ask(*asked).splitlines():
             number, state = line.split("|")
             if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
                 return False
