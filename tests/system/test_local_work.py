@@ -565,7 +565,7 @@ def memory_of(pid):
     return int(words["VmRSS"].split()[0]), int(words["VmHWM"].split()[0])
 
 
-def test_a_large_submit_needs_little_more_memory_than_it_leaves():
+def test_no_step_of_a_large_submit_keeps_a_copy():
     count = 100_000
     tasks = [{"command": ["true"], "hold": True}]
     tasks += [{"command": ["true"], "after": [f"#{number}"]} for number in range(1, count)]
@@ -579,10 +579,11 @@ def test_a_large_submit_needs_little_more_memory_than_it_leaves():
         connection.sock.connect(engine.status()["socket"])
         connection.request("POST", "/v1/tasks", json.dumps({"client": "c", "directory": "/tmp", "tasks": tasks}))
         assert len(json.loads(connection.getresponse().read())["ids"]) == count
-        stays, peak = (kib - before for kib in memory_of(pid))
+        peak = memory_of(pid)[1] - before
         connection.close()
-    # Of 200,000 tasks it was 322 MB at the peak and 224 MB afterwards, and 737 MB where each step kept a copy.
-    assert peak < 1.6 * stays and peak * 1024 < 2000 * count, (stays, peak)
+    # It is 1,660 to 1,940 bytes for each, and was 3,700 where each step kept a copy. How much of it the allocator has given back by
+    # now is a matter of moments.
+    assert peak * 1024 < 2500 * count, peak
 
 
 def test_json_of_submit_wait_and_sites(shared):
