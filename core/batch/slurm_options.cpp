@@ -185,7 +185,23 @@ void SlurmOptions::read_one(const Words& words, std::size_t& at, SaidBy by) {
   asked_.push_back({directive, std::move(said), where_, by});
 }
 
+/// As sbatch has it: caller and script together, and variables among each other.
+void SlurmOptions::check_memory() {
+  const Asked* said[2] = {nullptr, nullptr};
+  for (const Asked& one : asked_) {
+    if (!one.directive->name.starts_with("mem") || one.directive->name == "mem-bind") continue;
+    const Asked*& before = said[one.by == SaidBy::Variable ? 1 : 0];
+    if (before && before->directive->name != one.directive->name) {
+      where_ = one.where;
+      refuse(one.said.text, "beside " + before->said.text +
+                                ": --mem, --mem-per-cpu and --mem-per-gpu exclude each other");
+    }
+    before = &one;
+  }
+}
+
 void SlurmOptions::take_all() {
+  check_memory();
   // Each of these says the same in another way.
   const auto kind_of = [](const Asked& one) -> std::string_view {
     const std::string_view name = one.directive->name;
@@ -197,9 +213,7 @@ void SlurmOptions::take_all() {
     if (kind_of(one) != kind_of(other)) return false;
     // For a node, a cpu or a GPU: what a variable says does not come before what a script says in
     // another way.
-    const bool is_otherwise = kind_of(one) == "mem" &&
-                              one.directive->name != other.directive->name &&
-                              (one.by == SaidBy::Variable) != (other.by == SaidBy::Variable);
+    const bool is_otherwise = kind_of(one) == "mem" && one.directive->name != other.directive->name;
     return is_otherwise ? one.by == SaidBy::Variable : &one < &other;
   };
   for (auto one = asked_.begin(); one != asked_.end(); ++one) {

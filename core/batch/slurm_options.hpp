@@ -53,6 +53,7 @@ class SlurmOptions {
   const Directive& named(const std::string& name, const std::string& word) const;
   const Directive& lettered(char letter, const std::string& word) const;
   void take(const Asked& asked);
+  void check_memory();
   void take_all();
   void put_variables(std::string_view name, const Said& said);
   [[noreturn]] void refuse(const std::string& said, std::string_view what) const;

@@ -14,6 +14,7 @@
 namespace hpcbatch::batch {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -63,8 +64,7 @@ TEST(SlurmOptionsTest, AreOptionsOfSubmit) {
 TEST(SlurmOptionsTest, TheLastHoldsAlsoWhereItSaysNone) {
   EXPECT_THAT(slurm("-t 10 -c 2 --time=UNLIMITED").options, ElementsAre("--cpus", "2"));
   EXPECT_THAT(slurm("-i in.txt -i none --gres=gpu:1 --gres=none").options, IsEmpty());
-  EXPECT_THAT(slurm("--mem-per-gpu=1G -G 2 --mem-per-cpu=2G --mem=3G").options,
-              ElementsAre("--gpus", "2", "--mem", "3G"));
+  EXPECT_THAT(slurm("--mem=2G -G 2 --mem=3G").options, ElementsAre("--gpus", "2", "--mem", "3G"));
   EXPECT_THAT(slurm("-N 4 --time=soon -N 1 -t 1").options, ElementsAre("--time", "60s"))
       << "what does not hold is not looked at";
   EXPECT_THAT(slurm("-d afterok:2000000001 -d afterany:2000000002").options,
@@ -161,7 +161,28 @@ TEST(SlurmOptionsTest, AVariableGivesWayToMemoryThatIsSaidOtherwise) {
   EXPECT_THAT(memory("", "--mem-per-cpu=100", "--mem=300").options, ElementsAre("--mem", "300M"));
   EXPECT_THAT(memory("--mem=300", "--mem=100", "").options, ElementsAre("--mem", "100M"));
   EXPECT_EQ(memory("--mem-per-cpu=3", "--mem=100", "").memory_per_cpu, 3U << 20U);
-  EXPECT_EQ(memory("--mem-per-gpu=3", "--mem=100", "--mem-per-cpu=1").memory_per_cpu, 1U << 20U);
+  EXPECT_EQ(memory("", "--mem=100", "--mem-per-cpu=1").memory_per_cpu, 1U << 20U);
+}
+
+TEST(SlurmOptionsTest, MemoryIsSaidInOneWay) {
+  const auto why = [](const std::string& script, const std::string& variable,
+                      const std::string& caller) -> std::string {
+    SlurmOptions options("#SBATCH ");
+    try {
+      options.read(split_words(script, ""), "job.sh:2: ");
+      options.read(split_words(variable, ""), "", SaidBy::Variable);
+      options.read(split_words(caller, ""), "", SaidBy::Caller);
+      (void)options.finish();
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(why("--mem=1G --mem-per-cpu=1G", "", ""),
+              AllOf(HasSubstr("job.sh:2: '"), HasSubstr("exclude each other")));
+  EXPECT_THAT(why("--mem-per-gpu=1G", "", "--mem=1G"), HasSubstr("exclude each other"));
+  EXPECT_THAT(why("", "--mem=1 --mem-per-cpu=1", ""), HasSubstr("exclude each other"));
+  EXPECT_EQ(why("--mem=1G --mem-bind=local", "--mem-per-cpu=1", "--mem=2G"), "");
 }
 
 TEST(SlurmOptionsTest, SeveralNodesHaveAPartOfItsTasks) {

@@ -222,9 +222,24 @@ def test_what_it_refuses_we_refuse(both):
         "-t soon",
         "-t 10 --time-min=20",
         "-d afterok:",
+        "--mem=1G --mem-per-cpu=200",
+        "--mem-per-gpu=200 --mem=1G",
     ):
         for side in both:
             assert side.call("sbatch", "-H", *shlex.split(words), "--wrap", "true").returncode != 0, words
+
+
+def test_memory_that_is_said_in_two_ways_is_refused(both):
+    for lines in (["--mem=1G", "--mem-per-cpu=200"], ["--mem-per-cpu=200"]):
+        for side in both:
+            (side.place / "job.sh").write_text(
+                "#!/bin/sh\n" + "".join(f"#SBATCH {line}\n" for line in lines) + "true\n"
+            )
+            words = ["--mem=1G"] if len(lines) == 1 else []
+            done = side.call("sbatch", "-H", *words, "job.sh")
+            assert done.returncode != 0 and "--mem, --mem-per-cpu" in done.stderr, (words, lines, done.stderr)
+    variables = {"SBATCH_MEM_PER_CPU": "200", "SBATCH_MEM_PER_NODE": "300"}
+    assert all(side.call("sbatch", "-H", "--wrap", "true", **variables).returncode != 0 for side in both)
 
 
 def test_a_deadline_that_is_over_is_refused_in_the_same_words(both):
