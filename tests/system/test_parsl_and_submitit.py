@@ -139,6 +139,7 @@ def test_what_can_go_on_goes_on(home, python):
             executor = HpcbatchExecutor("logs")
             executor.update_parameters(timeout_min=0.05, mem_gb=0.2)
             print(executor.submit(Count(), 40).result())
+            executor.update_parameters(timeout_min=10)
             fails = executor.submit(Fails(), 1)
             fails.exception()
             fails.watcher.client().wait(fails.job_id)
