@@ -5,6 +5,7 @@
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
 #include "api/routes.hpp"
+#include "documents/task_values.hpp"
 #include "failure/failure.hpp"
 #include "model/quantities.hpp"
 #include "wire/wire.pb.h"
@@ -57,6 +58,26 @@ Update read_update(const boost::json::object& body, const std::vector<Selection>
     update.arrays.push_back(one.array);
   }
   return update;
+}
+
+TaskSignal read_signal(const boost::json::object& body, bool is_one) {
+  const auto* name = body.if_contains("signal");
+  const auto* to = body.if_contains("to");
+  if (!is_one && (name || to)) throw BadRequest("'signal' and 'to' belong to a signal");
+  if (!is_one) return {};
+  if (!name) throw BadRequest("'signal' is missing: a name such as USR1, or a number");
+  const std::string said = text_of(*name, "'signal'");
+  TaskSignal signal{static_cast<std::uint32_t>(parse_signal(said)), TaskSignal::To::All};
+  if (signal.number == 0)
+    throw BadRequest(fmt::format("'{}' is not a signal; write a name such as USR1", said));
+  const std::string whom = to ? text_of(*to, "'to'") : "all";
+  constexpr std::array<std::string_view, 3> kWhom{"all", "first", "steps"};
+  const auto at = std::find(kWhom.begin(), kWhom.end(), whom);
+  if (at == kWhom.end())
+    throw BadRequest(fmt::format(
+        "'to' is '{}'; say all, first or steps: which processes of the task are meant", whom));
+  signal.to = static_cast<TaskSignal::To>(at - kWhom.begin());
+  return signal;
 }
 
 /// Bytes, where a batch script asked for memory so and it was not said otherwise since.
@@ -131,25 +152,28 @@ void Changes::add_to(Routes& routes) {
 void Changes::change(const std::string& verb, const HttpRequest& request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
   std::vector<Selection> chosen = read_selections(body);
-  constexpr std::array<std::string_view, 6> kVerbs{"cancel", "hold",    "release",
-                                                   "retry",  "requeue", "update"};
+  constexpr std::array<std::string_view, 7> kVerbs{"cancel",  "hold",   "release", "retry",
+                                                   "requeue", "update", "signal"};
   if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
     reply->error(404, fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, "
-                                  "released, retried, requeued and updated",
+                                  "released, retried, requeued, updated and signalled",
                                   verb));
     return;
   }
   Update update = read_update(body.get_object(), chosen, verb == "update");
+  const TaskSignal signal = read_signal(body.get_object(), verb == "signal");
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
   const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
-  auto act = [this, verb, chosen, again, reply](Update as_asked) {
+  auto act = [this, verb, chosen, again, signal, reply](Update as_asked) {
     const auto answer = [reply, verb](const Result<Changed>& changed) {
       tell_changed(verb, changed, reply);
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
     if (verb == "retry") return runtime_.requests().retry(again, answer);
     if (verb == "requeue") return runtime_.requests().requeue(chosen, answer);
+    if (verb == "signal")
+      return reply->answer(200, {{"tasks", runtime_.links().signal(chosen, signal)}});
     if (verb == "update") return runtime_.requests().update(std::move(as_asked), answer);
     runtime_.requests().hold(chosen, verb == "hold", answer);
   };

@@ -11,10 +11,11 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <optional>
 #include <stdexcept>
@@ -283,33 +284,28 @@ const std::string& checked_duration(const std::string& text) {
   return text;
 }
 
+int parse_signal(std::string_view text) {
+  if (int number = 0; is_number(text, number)) return number > 0 && number < NSIG ? number : 0;
+  std::string name(text);
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = ::sigabbrev_np(number);
+    if (known != nullptr && name == known) return number;
+  }
+  return 0;
+}
+
 EarlySignal read_early_signal(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, int>, 12> kNames{{{"HUP", SIGHUP},
-                                                                            {"INT", SIGINT},
-                                                                            {"QUIT", SIGQUIT},
-                                                                            {"USR1", SIGUSR1},
-                                                                            {"USR2", SIGUSR2},
-                                                                            {"TERM", SIGTERM},
-                                                                            {"ALRM", SIGALRM},
-                                                                            {"CONT", SIGCONT},
-                                                                            {"URG", SIGURG},
-                                                                            {"XCPU", SIGXCPU},
-                                                                            {"PWR", SIGPWR},
-                                                                            {"WINCH", SIGWINCH}}};
-  constexpr int kLast = 64;
   const std::size_t at = std::min(text.find('@'), text.size());
-  std::string_view name = text.substr(0, at);
   EarlySignal signal;
-  const bool is_numbered = is_number(name, signal.number);
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  for (const auto& [word, number] : kNames)
-    if (word == name) signal.number = number;
+  signal.number = parse_signal(text.substr(0, at));
   if (at < text.size()) {
     const auto before = parse_duration(text.substr(at + 1));
     if (!before) refuse(text, "a signal; write it as TERM@2m or USR1@90s");
     signal.before = *before;
   }
-  if (signal.number < 1 || signal.number > kLast || (is_numbered && at == 0))
+  if (signal.number == 0)
     refuse(text, "a signal; write a name such as TERM, USR1 or INT, as TERM@2m");
   return signal;
 }

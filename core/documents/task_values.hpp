@@ -39,6 +39,8 @@ std::optional<boost::json::value> value_of_text(const TaskKey& key, const boost:
 std::uint64_t read_size(std::string_view text);
 /// Seconds as `90`, `1h30m` or `01:30:00`; the text as it came.
 const std::string& checked_size(const std::string& text);
+/// `TERM`, `SIGUSR1`, `usr1` or `10`; 0: it is none.
+int parse_signal(std::string_view text);
 /// `TERM@2m`, `USR1` (a minute before).
 struct EarlySignal {
   int number{0};

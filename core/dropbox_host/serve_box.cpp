@@ -73,8 +73,8 @@ void BoxWords::warn(const std::string& text) {
 }
 
 void BoxWords::open(const Result<void>& opened) {
-  const std::string first =
-      opened ? message("opened", true) : message("refused", boost::json::value(opened.error().text));
+  const std::string first = opened ? message("opened", true)
+                                   : message("refused", boost::json::value(opened.error().text));
   const std::lock_guard lock(mutex_);
   write(first + std::exchange(held_back_, {}));
   is_open_ = true;

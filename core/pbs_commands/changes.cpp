@@ -1,4 +1,5 @@
-// qdel, qhold and qrls; and what is refused, with what to do.
+// qdel, qhold, qrls and qsig; and what is refused, with what to do.
+#include "documents/task_values.hpp"
 #include "pbs_commands/commands.hpp"
 #include "pbs_commands/named.hpp"
 #include "slurm_commands/commands.hpp"
@@ -17,7 +18,7 @@ using slurm_commands::CommandFailed;
 using slurm_commands::EngineJobs;
 using slurm_commands::Job;
 using slurm_commands::Option;
-using slurm_commands::OptionTable;
+using slurm_commands::parse_options;
 using slurm_commands::Parsed;
 
 constexpr auto kAlone = Option::Takes::Nothing;
@@ -36,10 +37,20 @@ constexpr Option kQhold[] = {
     {0, "real"},
 };
 
+constexpr Option kQsig[] = {
+    {'s', "s", kWithValue},
+    {0, "real"},
+};
+
+/// What the engine is asked for.
+struct Asked {
+  std::string verb;
+  json::object more;
+  bool only_running{false};
+};
+
 /// Changes what is named and has not ended.
-int change(const Call& call, const Session& session, const OptionTable& table,
-           const std::string& verb) {
-  const Parsed parsed = parse_options(table, call.words);
+int change(const Call& call, const Session& session, const Parsed& parsed, Asked asked) {
   if (parsed.words.empty())
     throw CommandFailed(call.command + ": name a job: " + call.command + " [options] job ...", 2);
   // Not named_by's queues: of `@server`, and of an empty variable, it has none.
@@ -63,6 +74,12 @@ int change(const Call& call, const Session& session, const OptionTable& table,
       // One that is being deleted is no fault: two may have wished it.
       is_over = is_over && has_ended(job.state) && job.state != slurm_commands::JobState::Cancelled;
       if (has_ended(job.state)) continue;
+      if (asked.only_running && job.state == slurm_commands::JobState::Pending) {
+        code = kBadState;
+        std::fprintf(stderr, "%s: Request invalid for state of job %s\n", call.command.c_str(),
+                     name.text.c_str());
+        break;
+      }
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
     }
     if (is_over && !parsed.has("x")) {
@@ -70,7 +87,9 @@ int change(const Call& call, const Session& session, const OptionTable& table,
       std::fprintf(stderr, "%s: Job has finished %s\n", call.command.c_str(), name.text.c_str());
     }
   }
-  if (!ids.empty()) engine.client().post("/v1/tasks/" + verb, {{"ids", std::move(ids)}});
+  if (ids.empty()) return code;
+  asked.more["ids"] = std::move(ids);
+  engine.client().post("/v1/tasks/" + asked.verb, asked.more);
   return code;
 }
 
@@ -82,15 +101,15 @@ int change(const Call& call, const Session& session, const OptionTable& table,
 }  // namespace
 
 int qdel(const Call& call, const Session& session) {
-  return change(call, session, {"qdel", kQdel}, "cancel");
+  return change(call, session, parse_options({"qdel", kQdel}, call.words), {"cancel", {}});
 }
 
 int qhold(const Call& call, const Session& session) {
-  return change(call, session, {"qhold", kQhold}, "hold");
+  return change(call, session, parse_options({"qhold", kQhold}, call.words), {"hold", {}});
 }
 
 int qrls(const Call& call, const Session& session) {
-  return change(call, session, {"qrls", kQhold}, "release");
+  return change(call, session, parse_options({"qrls", kQhold}, call.words), {"release", {}});
 }
 
 int qalter(const Call& call, const Session& /*session*/) {
@@ -98,8 +117,14 @@ int qalter(const Call& call, const Session& /*session*/) {
          "hpcbatch changes no job that is submitted; delete it with qdel, and submit it anew");
 }
 
-int qsig(const Call& call, const Session& /*session*/) {
-  refuse(call, "tasks of hpcbatch can only be ended: qdel sends TERM, and KILL 5 s later");
+int qsig(const Call& call, const Session& session) {
+  const Parsed parsed = parse_options({"qsig", kQsig}, call.words);
+  const std::string said = parsed.value("s").value_or("SIGTERM");
+  if (said == "suspend" || said == "resume")
+    refuse(call, "hpcbatch suspends no job; 'qhold' keeps one that waits from starting");
+  if (parse_signal(said) == 0)
+    throw CommandFailed("qsig: Unknown/illegal signal name", kUnknownSignal);
+  return change(call, session, parsed, {"signal", {{"signal", said}}, true});
 }
 
 int pbsnodes(const Call& call, const Session& /*session*/) {

@@ -166,6 +166,28 @@ void PilotLinks::input(TaskId task, InputQueue::Piece piece) {
   send_input(task);
 }
 
+std::size_t PilotLinks::signal(const std::vector<Selection>& chosen, const TaskSignal& asked) {
+  const auto is_chosen = [&chosen](TaskId task) {
+    return std::any_of(chosen.begin(), chosen.end(), [task](const Selection& some) {
+      return some.array == task.array && (!some.indices || some.indices->contains(task.index));
+    });
+  };
+  std::size_t count = 0;
+  for (const auto& [task, lease] : dependencies_.engine->pilots().leases()) {
+    if (lease.state != Lease::State::Running || lease.cancelled || !is_chosen(task) ||
+        !find(lease.pilot))
+      continue;
+    ++count;
+    tell_pilot(lease.pilot, [attempt = lease.attempt, asked](wire::ToPilot& message) {
+      wire::Signal* signal = message.add_signal();
+      to_wire(attempt, signal->mutable_attempt());
+      signal->set_number(asked.number);
+      signal->set_to(static_cast<std::uint32_t>(asked.to));
+    });
+  }
+  return count;
+}
+
 /// Those of the leases whose output somebody follows.
 void PilotLinks::follow_leased(PilotLink& link, const PilotId& pilot,
                                const std::vector<LeaseRun>& runs) {

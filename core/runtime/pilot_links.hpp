@@ -23,6 +23,12 @@
 
 namespace hpcbatch {
 
+struct TaskSignal {
+  enum class To : std::uint8_t { All, First, Steps };  ///< as wire::Signal counts them
+  std::uint32_t number{};
+  To to{To::All};
+};
+
 /// On the loop's thread.
 class PilotLinks {
  public:
@@ -65,6 +71,9 @@ class PilotLinks {
   /// Those of the leases whose output somebody follows.
   void follow_leased(PilotLink& link, const PilotId& pilot, const std::vector<LeaseRun>& runs);
   void input(TaskId task, InputQueue::Piece piece);
+  /// Of the chosen tasks those that run at a pilot with a link are sent the signal, once and if they
+  /// still run when it arrives; how many.
+  std::size_t signal(const std::vector<Selection>& chosen, const TaskSignal& asked);
   /// Some of its tasks have, and that is on disk.
   void have_ended(ArrayId array);
 

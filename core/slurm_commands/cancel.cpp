@@ -1,4 +1,5 @@
-// scancel: which jobs are meant, and their end.
+// scancel: which jobs are meant, and their end or what they are sent.
+#include "documents/task_values.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/wanted.hpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <set>
 #include <string_view>
@@ -18,11 +20,23 @@ namespace json = boost::json;
 
 namespace {
 
-/// Others cannot be sent.
-bool ends_a_task(std::string signal) {
-  if (signal.starts_with("SIG")) signal = signal.substr(3);
-  constexpr std::array<std::string_view, 6> kEnding{"TERM", "15", "KILL", "9", "INT", "2"};
-  return std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end();
+/// What is asked of jobs: SIGKILL cancels them, and others are sent to what runs, to steps alone where
+/// nothing else is said (scancel(1), --signal, --batch and --full).
+struct Asked {
+  std::string signal;  ///< empty: to be cancelled
+  const char* to{"steps"};
+};
+
+Asked asked_by(const Parsed& parsed) {
+  Asked asked;
+  const auto said = parsed.value("signal");
+  if (!said) return asked;
+  const int number = parse_signal(*said);
+  if (number == 0) throw CommandFailed("scancel: error: Unknown job signal: " + *said);
+  if (parsed.has("full")) asked.to = "all";
+  if (parsed.has("batch")) asked.to = "first";
+  if (number != SIGKILL || parsed.has("batch")) asked.signal = std::to_string(number);
+  return asked;
 }
 
 std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const NamedJobs& named,
@@ -124,19 +138,31 @@ int scancel(const Call& call, const Session& session) {
   if (!named.real.empty() && named.ours.empty()) return code;
   if (named.ours.empty() && !chooses_jobs(parsed))
     throw CommandFailed("scancel: error: No job identification provided");
-  if (const auto signal = parsed.value("signal"); signal && !ends_a_task(*signal))
-    throw CommandFailed("scancel: error: --signal=" + *signal +
-                        ": tasks of hpcbatch can only be ended (TERM, KILL 5 s later)");
+  const Asked asked = asked_by(parsed);
   EngineJobs engine(session);
   bool missing = false;
   json::array ids;
   for (const Job& job : jobs_to_cancel(engine, parsed, named, viewed, missing)) {
     if (!is_confirmed(parsed, job, viewed)) continue;
+    if (!asked.signal.empty() && job.state == JobState::Pending) {
+      std::fprintf(stderr,
+                   "scancel: error: Kill job error on job id %s: Job can not be altered now, try "
+                   "again later\n",
+                   job_id(job).c_str());
+      missing = true;
+      continue;
+    }
     if (parsed.has("verbose"))
-      std::fprintf(stderr, "scancel: Terminating job %s\n", job_id(job).c_str());
+      std::fprintf(stderr, "scancel: %s job %s\n",
+                   asked.signal.empty() ? "Terminating" : "Signalling", job_id(job).c_str());
     for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
   }
-  if (!ids.empty()) engine.client().post("/v1/tasks/cancel", {{"ids", std::move(ids)}});
+  if (ids.empty()) return missing ? 1 : code;
+  if (asked.signal.empty())
+    engine.client().post("/v1/tasks/cancel", {{"ids", std::move(ids)}});
+  else
+    engine.client().post("/v1/tasks/signal",
+                         {{"ids", std::move(ids)}, {"signal", asked.signal}, {"to", asked.to}});
   return missing ? 1 : code;
 }
 

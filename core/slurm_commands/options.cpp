@@ -251,9 +251,9 @@ constexpr Option kSacct[] = {
 
 constexpr Option kScancel[] = {
     {'A', "account", kValue},
-    {'b', "batch", kNothing, kIgnored},
+    {'b', "batch"},
     {'c', "cron", kNothing, kRefused},
-    {'f', "full", kNothing, kIgnored},
+    {'f', "full"},
     {'H', "hurry", kNothing, kIgnored},
     {'i', "interactive"},
     {'M', "clusters", kValue, kIgnored},

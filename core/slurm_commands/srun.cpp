@@ -3,6 +3,7 @@
 #include "batch/slurm_options.hpp"
 #include "cli/process/process.hpp"
 #include "cli/tasks/submission.hpp"
+#include "documents/task_values.hpp"
 #include "model/quantities.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/step.hpp"
@@ -502,7 +503,7 @@ void read_signal_of_job(RunningStep& running, const Asked& asked) {
   const std::string said = of_environment(asked.environment(), "SLURM_HPCBATCH_SIGNAL");
   const std::size_t at = std::min(said.find('@'), said.size());
   if (at == said.size()) return;
-  running.signal = signal_named(said.substr(0, at));
+  running.signal = parse_signal(said.substr(0, at));
   const auto when = whole_number(said.substr(at + 1)).value_or(0);
   running.signal_after = std::chrono::seconds{
       static_cast<std::int64_t>(std::max(0.0, static_cast<double>(when) - now_in_seconds()))};
@@ -515,7 +516,7 @@ void read_signal(RunningStep& running, const Asked& asked) {
   if (text->starts_with("R:")) text->erase(0, 2);
   const std::size_t at = std::min(text->find('@'), text->size());
   const auto before = at == text->size() ? std::optional(60U) : whole_number(text->substr(at + 1));
-  const int signal = signal_named(text->substr(0, at));
+  const int signal = parse_signal(text->substr(0, at));
   if (signal == 0 || !before)
     throw CommandFailed("srun: error: Invalid --signal specification", kBadOption);
   // The end of the task's own time is sbatch's to tell of.

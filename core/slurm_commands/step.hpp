@@ -94,8 +94,6 @@ std::optional<unsigned> whole_number(std::string_view text);
 std::optional<double> megabytes(const std::string& text);
 /// Throws CommandFailed for what is no value of --cpu-bind.
 void check_binding(const std::string& text);
-/// By its name or number; 0: none.
-int signal_named(std::string name);
 /// `gpu:a100:2`, `2`, `gpu` -> how many.
 unsigned gpus_in(const std::string& text);
 

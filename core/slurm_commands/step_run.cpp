@@ -410,14 +410,4 @@ unsigned gpus_in(const std::string& text) {
   return sum;
 }
 
-int signal_named(std::string name) {
-  if (name.starts_with("SIG")) name.erase(0, 3);
-  if (const auto number = whole_number(name)) return *number < NSIG ? static_cast<int>(*number) : 0;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* known = ::sigabbrev_np(number);
-    if (known != nullptr && name == known) return number;
-  }
-  return 0;
-}
-
 }  // namespace hpcbatch::slurm_commands

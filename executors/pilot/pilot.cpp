@@ -340,7 +340,7 @@ void Pilot::perform(Action& action) {
       pilot.added();
     }
     void operator()(const Signal& a) const {
-      if (!pilot.fake_runner_) pilot.runner_.signal(a.id, a.number);
+      if (!pilot.fake_runner_) pilot.runner_.signal(a);
     }
     void operator()(const Stop& a) const {
       if (pilot.fake_runner_)

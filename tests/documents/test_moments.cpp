@@ -77,6 +77,14 @@ TEST(EarlySignalTest, HasANameAndATime) {
     EXPECT_THROW(read_early_signal(wrong), std::invalid_argument) << wrong;
 }
 
+TEST(SignalTest, HasANameOrANumber) {
+  for (const char* usr1 : {"USR1", "SIGUSR1", "usr1", "SigUsr1", "10"})
+    EXPECT_EQ(parse_signal(usr1), SIGUSR1) << usr1;
+  EXPECT_EQ(parse_signal("64"), 64);
+  for (const char* wrong : {"", "0", "-1", "65", "10x", "SIG", "USR3", "USR1 "})
+    EXPECT_EQ(parse_signal(wrong), 0) << wrong;
+}
+
 TEST(DelayTest, StandsBehindAnId) {
   EXPECT_EQ(delay_at("12+10m"), 2U);
   EXPECT_EQ(delay_at("12"), 2U);

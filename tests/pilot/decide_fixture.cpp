@@ -25,7 +25,9 @@ std::string to_text(const Action& action) {
     }
     std::string operator()(const Return& a) const { return "return " + std::to_string(a.id.array); }
     std::string operator()(const Signal& a) const {
-      return "signal " + std::to_string(a.id.array) + " " + std::to_string(a.number);
+      constexpr const char* kTo[] = {"", " first", " steps"};
+      return "signal " + std::to_string(a.id.array) + " " + std::to_string(a.number) +
+             kTo[static_cast<int>(a.to)];
     }
     std::string operator()(const Stop& a) const {
       return std::string(a.by_force ? "kill " : "term ") + std::to_string(a.id.array) +

@@ -46,6 +46,18 @@ TEST_F(FarewellTest, ASignalComesBeforeItsLimit) {
   expect("term 1 time_task");
 }
 
+TEST_F(FarewellTest, ASignalThatIsAskedForGoesToWhatRuns) {
+  two_cpus();
+  lease_with({}, 10min);
+  d().signal_asked({id_of(2), SIGUSR1});
+  expect("run 1");
+  d().signal_asked({id_of(1), SIGUSR1, SignalTo::Steps});
+  expect("signal 1 10 steps");
+  d().kill_asked(id_of(1), Failure::Cancelled, false, now_);
+  d().signal_asked({id_of(1), SIGUSR1});
+  expect("term 1 cancelled");
+}
+
 TEST_F(FarewellTest, OrBeforeItsPilotsEnd) {
   with_an_end();
   lease_with({.early_signal = SIGTERM, .early = 2min});

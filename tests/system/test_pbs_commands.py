@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 import pytest
 from engine_at_home import wait_until
@@ -123,7 +124,26 @@ def test_states_and_ends(commands):
             wanted = (0, "") if name == "qstat" else (1, f"{name}: illegally formed job identifier: {word}\n")
             assert (result.code, result.err) == wanted, result
     assert commands.call("qdel", held).code == 35 and commands.call("qdel", slow).code == 0
-    assert "deleted" not in commands.call("qsig", "-s", "USR1", held).err and commands.call("qsig").code == 1
+    assert commands.call("qsig").code == 2 and "suspends no job" in commands.call("qsig", "-s", "suspend", held).err
+    result = commands.call("qsig", "-s", "NONE", held)
+    assert (result.code, result.err) == (167, "qsig: Unknown/illegal signal name\n")
+
+
+def test_signals_go_to_what_runs(commands):
+    held = commands.submit("-h", "--", "/bin/true")
+    result = commands.call("qsig", held)
+    assert (result.code, result.err) == (170, f"qsig: Request invalid for state of job {held}\n")
+    saved = commands.home.directory / "saved"
+    lines = f"trap 'touch {saved}; exit 3' USR1; touch {saved}.ready; while :; do sleep 0.1; done"
+    slow = commands.submit("--", "/bin/sh", "-c", lines)
+    wait_until(lambda: pathlib.Path(f"{saved}.ready").exists(), 60, "its trap")
+    commands.ok("qsig", "-s", "SIGUSR1", slow)
+    commands.wait(slow)
+    assert saved.exists() and commands.attributes(slow)["Exit_status"] == "3"
+    commands.ok("qdel", held)
+
+
+def test_nodes_are_not_ours(commands):
     assert "PBSPro" in commands.ok("pbsnodes", "--version")
 
 

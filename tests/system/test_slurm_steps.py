@@ -61,6 +61,14 @@ STEPS = {
     "none_for_a_rank": "printf '0 echo a\\n' > m; srun --multi-prog m; echo $?",
     "no_programs": "srun --multi-prog nowhere; echo $?",
 }
+# Builtins alone: what a signal ends would be told by the shell.
+PAUSE = "read -t 0.1 -u 9"
+SIGNALLED = f"""exec 9<> <(:); trap 'touch shell' USR1
+srun -n2 bash -c 'exec 9<> <(:); trap "touch step.$SLURM_PROCID" USR1; touch ready.$SLURM_PROCID; while [ ! -e go ]; do {PAUSE}; done' &
+until [ -e ready.0 -a -e ready.1 ]; do {PAUSE}; done
+scancel -s USR1 {{}} $SLURM_JOB_ID; echo $?
+for i in 1 2 3 4 5 6 7 8 9 10; do {PAUSE}; done; touch go; wait; wait; trap - USR1; exec 9<&-; ls"""
+STEPS |= {f"signals{words.replace(' -', '_')}": SIGNALLED.format(words) for words in ("", " --batch")}
 # SLURM's controller hears of the end of a step some time after it: any of them may have to wait there.
 WAITING = {"steps_one_after_another", "the_third_exact_one_waits"}
 WAIT = re.compile("srun: (job NUMBER step creation|Step created for)")
@@ -155,3 +163,30 @@ def test_ranks_end_with_their_job(home):
     commands.ok("scancel", job)
     commands.wait(job)
     wait_until(lambda: all((home.directory / f"saved.{rank}").exists() for rank in (0, 1)), 20, "what they save")
+
+
+def test_a_signal_for_all_of_a_job(home):
+    commands = Commands(home)
+    step = f'exec 9<> <(:); trap "touch step" USR1; touch ready; while [ ! -e step ]; do {PAUSE}; done; exit 0'
+    job = commands.submit(
+        "-o", "out", "-n1", stdin=f"#!/bin/bash\ntrap 'touch shell' USR1\nsrun bash -c '{step}' &\nwait; wait\n"
+    )
+    wait_until((home.directory / "ready").exists, 60, "the step's trap")
+    commands.ok("scancel", "--full", "-s", "usr1", job)
+    commands.wait(job)
+    assert (home.directory / "shell").exists() and (home.directory / "step").exists()
+    assert commands.state(job) == "COMPLETED"
+    assert "Unknown job signal" in commands.call("scancel", "-s", "SOON", job).err
+
+
+def test_a_signal_is_for_what_runs(home):
+    """By our own command; a job that waits hears nothing of it, and that is no success."""
+    waits = home.submit("--hold", "--", "true")
+    assert home.verb("signal", waits, "--signal", "USR1").code == 1
+    assert home.verb("signal", waits, "--signal", "USR9").code == 2
+    runs = home.submit("--", "bash", "-c", "trap 'echo asked; exit 0' USR1; echo ready; while :; do sleep 0.1; done")
+    wait_until(lambda: "ready" in home.verb("log", runs).out, 60, "its trap")
+    assert home.ok("signal", runs, waits, "--signal", "USR1", "--to", "first").strip() == "1 task signalled"
+    assert home.wait(runs) == 0 and "asked" in home.ok("log", runs)
+    refused = home.verb("signal", runs, "--signal", "USR1", "--to", "nobody")
+    assert refused.code == 2 and "all, first or steps" in refused.err

@@ -236,6 +236,8 @@ def test_the_fields_of_accounts_are_known_and_as_wide(theirs, ours):
 
 def test_signals_and_questions_of_scancel(ours):
     held = ours.numbers["held"]
+    for signal in ("USR1", "SOON"):
+        assert ours.run(f"scancel -s {signal} {held}").code != 0
     said = ours.run(f"echo n | scancel -i {held}").out
     assert said.startswith(f"Cancel job_id={held} name=held partition=hpcbatch [y/n]? "), said
     assert ours.run(f"squeue -h -j {held} -o %t").out == "PD\n"

@@ -186,13 +186,14 @@ struct WaitCommand {
   bool json{false};
 };
 struct ChangeCommand {
-  enum class Change { Cancel, Hold, Release, Retry, Requeue, Update };
+  enum class Change { Cancel, Hold, Release, Retry, Requeue, Update, Signal };
   Change change{Change::Cancel};
   std::vector<std::string> ids;
   std::string name;                   ///< of submissions; empty: none
   bool failed_only{false};            ///< of a retry
   std::vector<std::string> failures;  ///< of a retry: only those that failed so
   WorkOptions needs;                  ///< what a retry or an update says anew
+  std::string signal, to;             ///< of a signal
   bool json{false};
 };
 /// Inside a task over several nodes its pilot's program takes these words (node_run.hpp).

@@ -28,6 +28,7 @@ Work
   cancel ID...        end tasks: TERM, after 5 s KILL
   hold, release ID... keep waiting tasks from starting, and let them start
   update ID...        change what waiting tasks ask for: --priority 10 --mem 8G
+  signal ID...        send running tasks a signal: --signal USR1
   time-left           inside a task: seconds until it is asked to end
   node-run -- CMD     inside a task of several nodes: run CMD on each
   requeue ID...       end running tasks and run them again; costs no retry

@@ -133,6 +133,23 @@ void add_change(CLI::App& app, Command& into, const std::string& name, const cha
                           });
 }
 
+void add_signal(CLI::App& app, Command& into) {
+  add_verb<ChangeCommand>(
+      app, into, "signal", "send a signal to running tasks; exit 1 where none of them runs",
+      "Examples:\n  hpcbatch signal 12.1-99 --signal USR1\n  hpcbatch signal last --signal TERM "
+      "--to first",
+      [](Verb& verb, ChangeCommand& made) {
+        made.change = ChangeCommand::Change::Signal;
+        add_ids(verb, made.ids, made.name);
+        verb.option("--signal", "NAME", made.signal, "as USR1, TERM or 10")
+            .required()
+            .option("--to", "WHICH", made.to,
+                    "all: each process of the task (all); first: its command alone; steps: what an "
+                    "srun in it has started")
+            .json(made.json);
+      });
+}
+
 void add_update(CLI::App& app, Command& into) {
   add_verb<ChangeCommand>(
       app, into, "update",
@@ -268,6 +285,7 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_change(app, into, "requeue", "end tasks that run, and run them again; that costs no retry",
              Change::Requeue);
   add_update(app, into);
+  add_signal(app, into);
   add_verb<NodeRunCommand>(app, into, "node-run",
                            "inside a task of --nodes N: run a command on its nodes, on each once "
                            "or as often as --ntasks "

@@ -28,6 +28,8 @@ Words words_of(ChangeCommand::Change change) {
       return {"requeue", "told to end and run again", "none of these tasks runs"};
     case Change::Update:
       return {"update", "changed", "none of these tasks waits"};
+    case Change::Signal:
+      return {"signal", "signalled", "none of these tasks runs"};
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// `cancel`, `hold`, `release`, `retry`, `requeue`, `update`: what changes tasks that there are.
+// `cancel`, `hold`, `release`, `retry`, `requeue`, `update`, `signal`: what changes tasks that there are.
 #include "cli/client/engine_client.hpp"
 #include "cli/process/process.hpp"
 #include "cli/show/changes.hpp"
@@ -30,6 +30,8 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   if (command.failed_only) request["failed_only"] = true;
   if (!command.failures.empty())
     request["failures"] = json::array(command.failures.begin(), command.failures.end());
+  if (!command.signal.empty()) request["signal"] = command.signal;
+  if (!command.to.empty()) request["to"] = command.to;
   json::array& ids = request["ids"].emplace_array();
   for (const std::string& id : resolve_ids(client, command.ids, command.name)) ids.emplace_back(id);
   const json::object answer =
@@ -39,7 +41,10 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
     print_json(answer);
   else
     print(change_in_words(command.change, answer, is_some) + "\n");
-  return kExitDone;
+  // Its sender counts on it, and nothing of it is left for later.
+  const bool is_lost =
+      command.change == ChangeCommand::Change::Signal && number_at(answer, "tasks") == 0;
+  return is_lost ? kExitTaskFailed : kExitDone;
 }
 
 }  // namespace hpcbatch

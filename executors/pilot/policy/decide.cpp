@@ -72,6 +72,12 @@ void Decide::recalled(std::uint32_t count) {
   queue_.insert(queue_.end(), stay.rbegin(), stay.rend());
 }
 
+void Decide::signal_asked(const Signal& signal) {
+  const auto at = held_.find(signal.id);
+  if (at != held_.end() && at->second.state == State::Running && !at->second.stopping)
+    actions_.push_back(signal);
+}
+
 void Decide::kill_asked(const AttemptId& id, Failure failure, bool silent, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end()) return;
@@ -293,7 +299,7 @@ void Decide::due(Time now) {
     const AttemptId id = warnings_.begin()->second;
     Held& held = held_.at(id);
     set_warning(id, held, std::nullopt);
-    if (!held.stopping) actions_.push_back(Signal{id, held.farewell.early_signal});
+    if (!held.stopping) actions_.push_back(Signal{id, held.farewell.early_signal, SignalTo::All});
   }
   while (!alarms_.empty() && alarms_.begin()->first <= now) {
     const AttemptId id = alarms_.begin()->second;

@@ -57,10 +57,12 @@ struct Launch {
   Placement placement;
   std::optional<Duration> left;  ///< until it is asked to end; no value: it is not
 };
-/// To all of its processes.
+/// Which processes of a task: all, its first alone, or those that an srun in it has started.
+enum class SignalTo : std::uint8_t { All, First, Steps };
 struct Signal {
   AttemptId id;
   int number{};
+  SignalTo to{SignalTo::All};
 };
 /// Give the lease back unstarted.
 struct Return {
@@ -124,6 +126,7 @@ class Decide {
   void leased(const Lease& lease);
   void recalled(std::uint32_t count);
   void kill_asked(const AttemptId& id, Failure failure, bool silent, Time now);
+  void signal_asked(const Signal& signal);
   void publish_allowed(const AttemptId& id);
   void acknowledged(const AttemptId& id, Time now);
 

@@ -20,6 +20,8 @@ Lease lease_of(const wire::Start& start) {
   return lease;
 }
 
+constexpr auto kLastSignalTo = static_cast<std::uint32_t>(SignalTo::Steps);
+
 std::uint32_t wire_state(Decide::State state) {
   switch (state) {
     case Decide::State::Waiting:
@@ -56,6 +58,10 @@ void apply_message(Decide& decide, const wire::ToPilot& message, Time now) {
   for (const wire::Kill& kill : message.kill()) {
     const Failure failure = parse_failure(kill.failure()).value_or(Failure::Cancelled);
     decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
+  }
+  for (const wire::Signal& signal : message.signal()) {
+    decide.signal_asked({from_wire(signal.attempt()), static_cast<int>(signal.number()),
+                         static_cast<SignalTo>(std::min(signal.to(), kLastSignalTo))});
   }
   for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
   if (message.has_stay_ms())

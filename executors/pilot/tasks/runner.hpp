@@ -72,8 +72,8 @@ class Runner {
   /// service is to fork may begin later.
   void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
               const Placement& placement, Time now);
-  /// To all processes of its session that have not left its group.
-  void signal(const AttemptId& id, int number);
+  /// All of its processes are those of its session that have not left its group.
+  void signal(const Signal& asked);
   void stop(const AttemptId& id, bool by_force, std::optional<Failure> failure,
             const std::string& message, Time now);
   void give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset, bool end);

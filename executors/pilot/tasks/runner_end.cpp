@@ -103,10 +103,23 @@ void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> fai
   }
 }
 
-void Runner::signal(const AttemptId& id, int number) {
-  const auto at = running_.find(id);
-  if (at != running_.end() && !at->second.planned && at->second.main_lives)
-    ::kill(-at->second.pid, number);
+void Runner::signal(const Signal& asked) {
+  const auto at = running_.find(asked.id);
+  if (at == running_.end() || at->second.planned || !at->second.main_lives) return;
+  const pid_t first = at->second.pid;
+  switch (asked.to) {
+    case SignalTo::All:
+      ::kill(-first, asked.number);
+      break;
+    case SignalTo::First:
+      ::kill(first, asked.number);
+      break;
+    case SignalTo::Steps:
+      // It hands on what it is sent, to other nodes too.
+      for (const pid_t pid : with_descendants({first}))
+        if (name_of(pid) == "srun") ::kill(pid, asked.number);
+      break;
+  }
 }
 
 /// What may be added up of processes; getrusage(2).
