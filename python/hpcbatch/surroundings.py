@@ -9,11 +9,16 @@ from collections.abc import Mapping
 _NOT_HANDED_ON = frozenset(
     "_ SHLVL OLDPWD PWD TMPDIR HPCBATCH_TASK_ID HPCBATCH_TASK_INDEX HPCBATCH_ATTEMPT HPCBATCH_CPUS HPCBATCH_MEM_MB"
     " HPCBATCH_GPUS HPCBATCH_GPU_KIND HPCBATCH_METRICS HPCBATCH_PILOT HPCBATCH_SITE HPCBATCH_SERVICE"
-    " HPCBATCH_SCRIPT HPCBATCH_BATCH_NUMBER".split()
+    " HPCBATCH_SCRIPT HPCBATCH_BATCH_NUMBER HPCBATCH_DEADLINE HPCBATCH_NODES HPCBATCH_NODE_RUN HPCBATCH_NODES_FOLDER"
+    " HPCBATCH_NODE_INDEX HPCBATCH_NTASKS HPCBATCH_RANK HPCBATCH_RANKS".split()
 )
 # Only where the caller itself is a task; else they are the user's own settings.
 _NOT_HANDED_ON_BY_TASKS = frozenset(
     "OMP_NUM_THREADS CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK".split()
+)
+# What begins so is told to a task over several nodes, or to its ranks by what has started them.
+_OF_NODES = tuple(
+    "SLURM_ PBS_NODEFILE OMPI_MCA_plm OMPI_MCA_ras OMPI_MCA_orte_ OMPI_COMM_WORLD_ PRTE_MCA_ HYDRA_ I_MPI_HYDRA_ PMI_ PMIX_".split()
 )
 
 
@@ -42,9 +47,12 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     is_task = "HPCBATCH_TASK_ID" in environment
     in_slurm = "SLURM_JOB_ID" in environment
     in_pbs = "PBS_JOBID" in environment
+    on_nodes = "HPCBATCH_NODES_FOLDER" in environment
     kept = {}
     for name, value in environment.items():
         if name in _NOT_HANDED_ON or (is_task and name in _NOT_HANDED_ON_BY_TASKS):
+            continue
+        if on_nodes and name.startswith(_OF_NODES) and name != "SLURM_CONF":
             continue
         if in_slurm and name.startswith(("SLURM_", "SLURMD_")) and name != "SLURM_CONF":
             continue

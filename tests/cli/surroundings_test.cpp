@@ -34,6 +34,22 @@ TEST(Surroundings, ATaskThatSubmitsDoesNotHandOnWhatItWasGiven) {
               ElementsAre(Pair("HOME", "/h")));
 }
 
+TEST(Surroundings, ATaskOverSeveralNodesKeepsThemToItself) {
+  EXPECT_THAT(handed_on({{"HPCBATCH_NODES_FOLDER", "/w"},
+                         {"HPCBATCH_NODES", "n1,n2"},
+                         {"HPCBATCH_NTASKS", "4"},
+                         {"HPCBATCH_SERVICE", "s"},
+                         {"SLURM_NNODES", "2"},
+                         {"SLURM_CONF", "/c"},
+                         {"PBS_NODEFILE", "/w/nodefile"},
+                         {"OMPI_MCA_plm_rsh_agent", "/w/node-rsh"},
+                         {"OMPI_MCA_btl", "self"},
+                         {"HYDRA_HOST_FILE", "/w/hosts"},
+                         {"PMI_RANK", "1"}}),
+              ElementsAre(Pair("OMPI_MCA_btl", "self"), Pair("SLURM_CONF", "/c")));
+  EXPECT_THAT(handed_on({{"HYDRA_LAUNCHER", "ssh"}}), ElementsAre(Pair("HYDRA_LAUNCHER", "ssh")));
+}
+
 TEST(Surroundings, ATaskIsNamedByWhatItsPilotGaveIt) {
   EXPECT_FALSE(own_task({{"HOME", "/h"}}));
   EXPECT_FALSE(own_task({{"HPCBATCH_TASK_ID", "12"}}));

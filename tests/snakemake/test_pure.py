@@ -518,6 +518,25 @@ def test_the_client_imports_little():
     assert surroundings.handed_on({"SLURM_JOB_ID": "4", "NCPUS": "2", "ENVIRONMENT": "BATCH"}) == {"NCPUS": "2"}
     assert surroundings.handed_on({"NCPUS": "2", "ENVIRONMENT": "BATCH"}) == {"NCPUS": "2", "ENVIRONMENT": "BATCH"}
     assert "OMP_NUM_THREADS" not in surroundings.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
+    on_nodes = {"HPCBATCH_NODES_FOLDER": "/w", "HPCBATCH_NTASKS": "4", "SLURM_NNODES": "2", "OMPI_MCA_ras": "x"}
+    assert surroundings.handed_on(on_nodes | {"OMPI_MCA_btl": "self", "SLURM_CONF": "/c"}) == {
+        "OMPI_MCA_btl": "self",
+        "SLURM_CONF": "/c",
+    }
+
+
+def test_python_hands_on_what_the_command_line_hands_on():
+    sys.path.insert(0, str(ROOT / "python"))
+    from hpcbatch import surroundings
+
+    source = (ROOT / "core/cli/process/process.cpp").read_text()
+
+    def names(array):
+        return set(re.findall(r'"(\w+)"', re.search(rf"{array}{{(.*?)}};", source, re.DOTALL)[1]))
+
+    assert names("kShells") | names("kPilots") == set(surroundings._NOT_HANDED_ON)
+    assert names("kPilotsIfTask") == set(surroundings._NOT_HANDED_ON_BY_TASKS)
+    assert names("kOfNodes") == set(surroundings._OF_NODES)
 
 
 def test_an_end_that_nobody_told_is_found(monkeypatch):

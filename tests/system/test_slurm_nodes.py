@@ -101,7 +101,33 @@ def test_a_command_is_told_of_its_nodes_and_starts_on_each(wide):
     assert wide.verb("submit", "--nodes", "5", "--", "true").code == 2
     assert "5 nodes at once where its batch jobs have 4" in wide.verb("submit", "--nodes", "5", "--", "true").err
     outside = wide.verb("node-run", "true")
-    assert outside.code == 2 and "no task over several nodes" in outside.err
+    assert outside.code == 2 and "this is no task" in outside.err
+
+
+def test_one_node_is_a_number_of_nodes_too(wide):
+    two = run(
+        wide,
+        "--nodes",
+        "1",
+        "--ntasks",
+        "2",
+        "--",
+        HPCBATCH,
+        "node-run",
+        "sh",
+        "-c",
+        "echo $HPCBATCH_RANK of $HPCBATCH_RANKS",
+    )
+    assert two.code == 0 and sorted(two.out.splitlines()) == ["0 of 2", "1 of 2"], two.err
+    once = run(wide, "--nodes", "1", "--", HPCBATCH, "node-run", "sh", "-c", "echo $HPCBATCH_NODE_INDEX; exit 3")
+    assert (once.code, once.out) == (3, "0\n"), once.err
+    assert run(wide, "--", HPCBATCH, "node-run", "-N", "2", "true").code == 2
+
+
+def test_what_a_task_submits_does_not_find_its_nodes(wide):
+    inner = f"env | grep -E '^(HPCBATCH_N|HPCBATCH_RANK|SLURM_N|PBS_|OMPI_|PRTE_|HYDRA_)'; {HPCBATCH} node-run -n 2 echo here"
+    seen = run(wide, "--nodes", "2", "--", HPCBATCH, "node-run", HPCBATCH, "run", "--", "sh", "-c", inner)
+    assert seen.code == 0 and seen.out.split() == ["here"] * 4, seen.out + seen.err
 
 
 def test_mpi_tasks_beside_small_ones(wide, programs):

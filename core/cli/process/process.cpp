@@ -102,16 +102,26 @@ namespace {
 constexpr std::array<std::string_view, 3> kShells{"_", "SHLVL", "OLDPWD"};
 
 /// What a pilot gives to each task of its own.
-constexpr std::array<std::string_view, 15> kPilots{
-    "TMPDIR",           "HPCBATCH_TASK_ID",      "HPCBATCH_TASK_INDEX", "HPCBATCH_ATTEMPT",
-    "HPCBATCH_CPUS",    "HPCBATCH_MEM_MB",       "HPCBATCH_GPUS",       "HPCBATCH_GPU_KIND",
-    "HPCBATCH_METRICS", "HPCBATCH_PILOT",        "HPCBATCH_SITE",       "PWD",
-    "HPCBATCH_SCRIPT",  "HPCBATCH_BATCH_NUMBER", "HPCBATCH_DEADLINE"};
+constexpr std::array<std::string_view, 23> kPilots{
+    "TMPDIR",           "HPCBATCH_TASK_ID",      "HPCBATCH_TASK_INDEX",   "HPCBATCH_ATTEMPT",
+    "HPCBATCH_CPUS",    "HPCBATCH_MEM_MB",       "HPCBATCH_GPUS",         "HPCBATCH_GPU_KIND",
+    "HPCBATCH_METRICS", "HPCBATCH_PILOT",        "HPCBATCH_SITE",         "PWD",
+    "HPCBATCH_SCRIPT",  "HPCBATCH_BATCH_NUMBER", "HPCBATCH_DEADLINE",     "HPCBATCH_SERVICE",
+    "HPCBATCH_NODES",   "HPCBATCH_NODE_RUN",     "HPCBATCH_NODES_FOLDER", "HPCBATCH_NODE_INDEX",
+    "HPCBATCH_NTASKS",  "HPCBATCH_RANK",         "HPCBATCH_RANKS"};
 
 /// Only where the caller itself is a task; else they are the user's own settings.
 constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
                                                         "ROCR_VISIBLE_DEVICES",
                                                         "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+/// What begins so is told to a task over several nodes (pilot/nodes/task_nodes.cpp), or to its ranks by
+/// what has started them: it would lead another one to nodes that are not its own.
+constexpr std::array<std::string_view, 11> kOfNodes{
+    "SLURM_",       "PBS_NODEFILE",   "OMPI_MCA_plm",
+    "OMPI_MCA_ras", "OMPI_MCA_orte_", "OMPI_COMM_WORLD_",
+    "PRTE_MCA_",    "HYDRA_",         "I_MPI_HYDRA_",
+    "PMI_",         "PMIX_"};
 
 template <std::size_t Size>
 bool is_among(const std::array<std::string_view, Size>& names, std::string_view name) {
@@ -135,6 +145,12 @@ bool is_batch_jobs(std::string_view name, const EnvironmentMap& environment) {
            environment.at("ENVIRONMENT") == "BATCH";
   if (name.starts_with("PBS_") || name == "NCPUS") return in_pbs;
   return is_launchers(name) && (in_pbs || environment.contains("SLURM_STEP_ID"));
+}
+
+bool is_of_nodes(std::string_view name, const EnvironmentMap& environment) {
+  return environment.contains("HPCBATCH_NODES_FOLDER") && name != "SLURM_CONF" &&
+         std::any_of(kOfNodes.begin(), kOfNodes.end(),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 /// The path by which the user came here, where the kernel calls the folder otherwise: as `pwd` does
@@ -166,7 +182,8 @@ EnvironmentMap handed_on(const EnvironmentMap& environment) {
   const bool is_task = environment.contains("HPCBATCH_TASK_ID");
   EnvironmentMap out;
   for (const auto& [name, value] : environment) {
-    if (is_among(kShells, name) || is_among(kPilots, name) || is_batch_jobs(name, environment))
+    if (is_among(kShells, name) || is_among(kPilots, name) || is_batch_jobs(name, environment) ||
+        is_of_nodes(name, environment))
       continue;
     if (is_task && is_among(kPilotsIfTask, name)) continue;
     out.emplace(name, value);

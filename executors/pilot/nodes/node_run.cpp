@@ -318,8 +318,13 @@ int run_all(const Caller& caller, const std::vector<Rank>& ranks,
 
 std::optional<Caller> caller_here() {
   const char* folder = std::getenv(kNodesFolder);
+  if (folder == nullptr && std::getenv("HPCBATCH_TASK_ID") != nullptr) {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return Caller("", {"", {{0, 1, host.data()}}}, 0);
+  }
   if (folder == nullptr) {
-    complain("there is no task over several nodes here: start one with 'hpcbatch run --nodes 2'");
+    complain("there is no task here: start one with 'hpcbatch run --nodes 2'");
     return std::nullopt;
   }
   auto nodes = read_nodes(folder);

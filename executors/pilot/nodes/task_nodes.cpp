@@ -115,8 +115,7 @@ std::string make_nodes_folder(const std::string& folder, const TaskNodes& nodes,
 }
 
 std::map<std::string, std::string> nodes_variables(const std::string& folder,
-                                                   const TaskNodes& nodes, const wire::Start& start,
-                                                   std::uint32_t cpus) {
+                                                   const TaskNodes& nodes, std::uint32_t cpus) {
   std::string names;
   for (const TaskNode& node : nodes.nodes) names += (names.empty() ? "" : ",") + node.name;
   const std::string count = std::to_string(nodes.nodes.size());
@@ -156,7 +155,6 @@ std::map<std::string, std::string> nodes_variables(const std::string& folder,
       {"I_MPI_HYDRA_RMK", "user"},
       {"I_MPI_HYDRA_HOST_FILE", folder + kHydraFile},
   };
-  if (start.ntasks() != 0) variables["HPCBATCH_NTASKS"] = std::to_string(start.ntasks());
   return variables;
 }
 

@@ -44,8 +44,7 @@ std::string make_nodes_folder(const std::string& folder);
 
 /// What the head's command finds in its environment.
 std::map<std::string, std::string> nodes_variables(const std::string& folder,
-                                                   const TaskNodes& nodes, const wire::Start& start,
-                                                   std::uint32_t cpus);
+                                                   const TaskNodes& nodes, std::uint32_t cpus);
 
 /// Of the folder that the variable of the environment names.
 hpcbatch::Result<TaskNodes> read_nodes(const std::string& folder);

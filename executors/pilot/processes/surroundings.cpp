@@ -15,10 +15,11 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr std::array<std::string_view, 12> kPerTask = {
-    "TMPDIR",        "OMP_NUM_THREADS",  "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
-    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_GPU_KIND",
-    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT", "HPCBATCH_METRICS", "HPCBATCH_PILOT"};
+constexpr std::array<std::string_view, 13> kPerTask = {
+    "TMPDIR",         "OMP_NUM_THREADS",  "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
+    "HPCBATCH_CPUS",  "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_GPU_KIND",
+    "HPCBATCH_SITE",  "HPCBATCH_ATTEMPT", "HPCBATCH_METRICS", "HPCBATCH_PILOT",
+    "HPCBATCH_NTASKS"};
 constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
                                                       "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
 
@@ -229,6 +230,7 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
   variables["HPCBATCH_CPUS"] = decimal(cpus);
   if (memory > 0)
     variables["HPCBATCH_MEM_MB"] = std::to_string(memory / kWhole / (std::int64_t{1} << 20));
+  if (start.ntasks() != 0) variables["HPCBATCH_NTASKS"] = std::to_string(start.ntasks());
   variables["HPCBATCH_GPUS"] = devices.numbers(placement.gpus);
   if (!gpu_kind.empty()) variables["HPCBATCH_GPU_KIND"] = gpu_kind;
   variables["HPCBATCH_PILOT"] = names.pilot;

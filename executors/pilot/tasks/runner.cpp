@@ -154,7 +154,7 @@ std::optional<Refusal> Runner::join_nodes(Running& task) {
     callbacks_.workspace_failed(why);
     return Refusal{Failure::WorkspaceLost, why, 0};
   }
-  for (const auto& [name, value] : nodes_variables(task.nodes, nodes, start, cpus)) {
+  for (const auto& [name, value] : nodes_variables(task.nodes, nodes, cpus)) {
     wire::Variable* variable = start.add_variables();
     variable->set_name(name);
     variable->set_value(value);
