@@ -352,7 +352,9 @@ bool DropboxPorts::others_are_gone(std::chrono::seconds longest) {
 void DropboxPorts::open(const std::string& directory, bool waits, const Answer& then) {
   Box& box = boxes_.at(directory);
   if (!others_are_gone(waits ? kOthersEnd : std::chrono::seconds{0})) {
-    box.why_not = "a process of the engine before is still at work at a drop box";
+    constexpr const char* kWhy = "a process of the engine before is still at work at a drop box";
+    if (box.why_not != kWhy) spdlog::warn("cannot watch the drop box {}: {}", directory, kWhy);
+    box.why_not = kWhy;
     return then(Error{Error::Kind::Transient, box.why_not});
   }
   box.is_changing = true;
@@ -396,6 +398,8 @@ Result<void> DropboxPorts::start(const DropboxSettings& settings) {
   boxes_.emplace(canonical->directory, Box{*canonical, true, nullptr, {}, false});
   Result<void> told;
   open(canonical->directory, true, [&told](const Result<void>& opened) { told = opened; });
+  // What passes holds up no other door.
+  if (!told && told.error().kind == Error::Kind::Transient) return {};
   return told;
 }
 

@@ -39,7 +39,8 @@ class DropboxPorts {
   DropboxPorts& operator=(const DropboxPorts&) = delete;
   ~DropboxPorts();
 
-  /// One of the configuration: it is not remembered, and only the configuration changes it.
+  /// One of the configuration: it is not remembered, and only the configuration changes it.  One that
+  /// cannot be watched just now is tried again once `start_remembered` was called.
   Result<void> start(const DropboxSettings& settings);
   /// Watches it now, with these settings instead of any others, and after every restart.
   void add(const DropboxSettings& settings, const Answer& answer);

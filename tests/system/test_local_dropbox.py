@@ -1,6 +1,7 @@
 """The drop box with the whole system behind it: a client like AMP's, ours, templates, tools, faults, a restart."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -301,6 +302,17 @@ def test_a_drop_box_that_hangs_holds_up_neither_engine_nor_others(box):
     assert hpcbatch_dropbox.submit_and_wait(str(second), box.job(), 0.1, timeout=60)["stdout"] == "level 8\n"
     late = hpcbatch_dropbox.submit(str(box.path), box.job())
     os.kill(process, signal.SIGCONT)
+    assert hpcbatch_dropbox.wait(late, 0.1, timeout=60)["status"] == "ok"
+
+
+def test_a_drop_box_that_cannot_be_opened_yet_keeps_no_engine_from_starting(box):
+    box.home.kill_engine()
+    with open(box.home.home / "dropboxes.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)  # as a process of the engine before that hangs in a file system
+        box.home.ok("engine", "start")
+        assert box.home.wait(box.home.submit("--", "true")) == 0
+        late = hpcbatch_dropbox.submit(str(box.path), box.job())
+        assert "still at work" in (box.home.home / "engine.log").read_text()
     assert hpcbatch_dropbox.wait(late, 0.1, timeout=60)["status"] == "ok"
 
 
