@@ -69,18 +69,19 @@ int change(const Call& call, const Session& session, const Parsed& parsed, Asked
     std::erase_if(meant, [&](const Job& job) { return !is_named(job, name.job); });
     cut_to(meant, {name.job});
     if (meant.empty()) code = complain_of_unknown(call.command, name.text);
-    bool is_over = !meant.empty();
+    bool is_over = !meant.empty(), is_meant = false;
     for (const Job& job : meant) {
       // One that is being deleted is no fault: two may have wished it.
       is_over = is_over && has_ended(job.state) && job.state != slurm_commands::JobState::Cancelled;
       if (has_ended(job.state)) continue;
-      if (asked.only_running && job.state == slurm_commands::JobState::Pending) {
-        code = kBadState;
-        std::fprintf(stderr, "%s: Request invalid for state of job %s\n", call.command.c_str(),
-                     name.text.c_str());
-        break;
-      }
+      if (asked.only_running && job.state == slurm_commands::JobState::Pending) continue;
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
+      is_meant = true;
+    }
+    if (asked.only_running && !is_meant && !is_over && !meant.empty()) {
+      code = kBadState;
+      std::fprintf(stderr, "%s: Request invalid for state of job %s\n", call.command.c_str(),
+                   name.text.c_str());
     }
     if (is_over && !parsed.has("x")) {
       code = kHasFinished;

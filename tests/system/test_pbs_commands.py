@@ -141,6 +141,12 @@ def test_signals_go_to_what_runs(commands):
     commands.wait(slow)
     assert saved.exists() and commands.attributes(slow)["Exit_status"] == "3"
     commands.ok("qdel", held)
+    array = commands.submit("-J", "1-3%1", "-r", "y", "--", "/bin/sh", "-c", f"touch {saved}.array; exec sleep 1000")
+    wait_until(lambda: pathlib.Path(f"{saved}.array").exists(), 60, "its first")
+    commands.ok("qsig", "-s", "KILL", array)  # of the array what runs
+    first = array.replace("[]", "[1]")
+    wait_until(lambda: commands.attributes(first).get("Exit_status") == "265", 60, "its end")
+    commands.ok("qdel", array)
 
 
 def test_nodes_are_not_ours(commands):
