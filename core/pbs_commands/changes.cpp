@@ -7,8 +7,12 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch::pbs_commands {
 namespace {
@@ -17,6 +21,7 @@ namespace json = boost::json;
 using slurm_commands::CommandFailed;
 using slurm_commands::EngineJobs;
 using slurm_commands::Job;
+using slurm_commands::JobState;
 using slurm_commands::Option;
 using slurm_commands::parse_options;
 using slurm_commands::Parsed;
@@ -49,6 +54,23 @@ struct Asked {
   bool only_running{false};
 };
 
+std::vector<Job> meant_by(const PbsName& name, std::vector<Job> jobs) {
+  std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name.job); });
+  cut_to(jobs, {name.job});
+  return jobs;
+}
+
+/// One that is being deleted is no fault: two may have wished it.
+bool are_over(const std::vector<Job>& jobs) {
+  return !jobs.empty() && std::all_of(jobs.begin(), jobs.end(), [](const Job& job) {
+    return has_ended(job.state) && job.state != JobState::Cancelled;
+  });
+}
+
+void complain_of(const Call& call, const char* what, const PbsName& name) {
+  std::fprintf(stderr, "%s: %s %s\n", call.command.c_str(), what, name.text.c_str());
+}
+
 /// Changes what is named and has not ended.
 int change(const Call& call, const Session& session, const Parsed& parsed, Asked asked) {
   if (parsed.words.empty())
@@ -65,27 +87,20 @@ int change(const Call& call, const Session& session, const Parsed& parsed, Asked
   const std::vector<Job> all = jobs_meant(engine, named.ours);
   json::array ids;
   for (const PbsName& name : named.ours) {
-    std::vector<Job> meant = all;
-    std::erase_if(meant, [&](const Job& job) { return !is_named(job, name.job); });
-    cut_to(meant, {name.job});
-    if (meant.empty()) code = complain_of_unknown(call.command, name.text);
-    bool is_over = !meant.empty(), is_meant = false;
+    const std::vector<Job> meant = meant_by(name, all);
+    const std::size_t before = ids.size();
     for (const Job& job : meant) {
-      // One that is being deleted is no fault: two may have wished it.
-      is_over = is_over && has_ended(job.state) && job.state != slurm_commands::JobState::Cancelled;
-      if (has_ended(job.state)) continue;
-      if (asked.only_running && job.state == slurm_commands::JobState::Pending) continue;
+      if (has_ended(job.state) || (asked.only_running && job.state == JobState::Pending)) continue;
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
-      is_meant = true;
     }
-    if (asked.only_running && !is_meant && !is_over && !meant.empty()) {
-      code = kBadState;
-      std::fprintf(stderr, "%s: Request invalid for state of job %s\n", call.command.c_str(),
-                   name.text.c_str());
-    }
-    if (is_over && !parsed.has("x")) {
+    if (meant.empty()) {
+      code = complain_of_unknown(call.command, name.text);
+    } else if (are_over(meant) && !parsed.has("x")) {
       code = kHasFinished;
-      std::fprintf(stderr, "%s: Job has finished %s\n", call.command.c_str(), name.text.c_str());
+      complain_of(call, "Job has finished", name);
+    } else if (asked.only_running && ids.size() == before) {
+      code = kBadState;
+      complain_of(call, "Request invalid for state of job", name);
     }
   }
   if (ids.empty()) return code;
