@@ -109,7 +109,11 @@ class HpcbatchJob(core.Job[core.R]):
                 raise
 
     def _interrupt(self, timeout: bool = False) -> None:
-        raise NotImplementedError("hpcbatch sends no signals to tasks")
+        """As if its time were over, or else as if its pilot went: it saves its state, where it has a checkpoint, and runs again."""
+        name = signal.Signals(HpcbatchJobEnvironment._usr_sig()).name
+        verb, more = ("signal", {"signal": name}) if timeout else ("requeue", {})
+        if self.watcher.client()._change(verb, self.job_id, **more) == 0:
+            raise Error(f"the task {self.job_id} does not run; only what runs can be interrupted")
 
 
 class HpcbatchJobEnvironment(job_environment.JobEnvironment):

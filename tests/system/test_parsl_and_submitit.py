@@ -108,6 +108,46 @@ def test_jobs_of_submitit_are_tasks(home, python):
     assert lines[7] == "nodes=2: a task is one process on one node" and "colour" in lines[8]
 
 
+def test_it_can_be_interrupted(home, python):
+    said = script(
+        home,
+        python,
+        """
+        import hpcbatch, pathlib, time, submitit
+        from hpcbatch.submitit import HpcbatchExecutor
+
+        class Count:
+            def __init__(self):
+                self.starts = 0
+            def __call__(self, file):
+                self.starts += 1
+                pathlib.Path(f"{file}.{self.starts}").touch()
+                while self.starts < 2:
+                    time.sleep(0.1)
+                return self.starts
+            def checkpoint(self, file):
+                return submitit.helpers.DelayedSubmission(self, file)
+
+        if __name__ == "__main__":
+            executor = HpcbatchExecutor("logs")
+            executor.update_parameters(timeout_min=60, mem_gb=0.2)
+            for file in ("timed", "lost"):
+                job = executor.submit(Count(), file)
+                while not pathlib.Path(f"{file}.1").exists():
+                    time.sleep(0.1)
+                job._interrupt(timeout=file == "timed")
+                print(file, job.result())
+            for timeout in (True, False):
+                try:
+                    job._interrupt(timeout)
+                except hpcbatch.Error as error:
+                    print("refused:", error)
+        """,
+    )
+    lines = said.splitlines()
+    assert lines[:2] == ["timed 2", "lost 2"] and len(lines) == 4 and "does not run" in lines[2], said
+
+
 def test_what_can_go_on_goes_on(home, python):
     """A checkpoint as submitit's documentation has them; the time is up in the middle."""
     said = script(
