@@ -10,11 +10,12 @@
 #include "model/quantities.hpp"
 #include "wire/wire.pb.h"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -209,10 +210,8 @@ void Changes::take_input(TaskId task, const HttpRequest& request, const ReplyPtr
   const auto from = request.query.find("offset");
   std::optional<std::uint64_t> offset;
   if (from != request.query.end()) {
-    const char* last = from->second.data() + from->second.size();
-    const auto [stop, error] = std::from_chars(from->second.data(), last, offset.emplace());
-    if (error != std::errc{} || stop != last)
-      throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
+    offset = number_in<std::uint64_t>(from->second);
+    if (!offset) throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
   }
   runtime_.links().input(task, {request.body, is_one("end"), offset,
                                 [reply](bool taken) {

@@ -2,10 +2,11 @@
 
 #include "api/read/json_values.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace hpcbatch {
 namespace {
@@ -60,12 +61,9 @@ template <class Number>
 Number read(const HttpRequest& request, const char* key, Number otherwise, const char* what) {
   if (!request.query.contains(key)) return otherwise;
   const std::string text = text_in(request, key);
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !(value >= 0))
-    throw BadRequest(fmt::format("'{}={}' is no {}", key, text, what));
-  return value;
+  const auto value = hpcbatch::number_in<Number>(text);
+  if (!value || !(*value >= 0)) throw BadRequest(fmt::format("'{}={}' is no {}", key, text, what));
+  return *value;
 }
 
 }  // namespace

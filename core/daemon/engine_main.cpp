@@ -21,6 +21,8 @@
 #include "store/owner.hpp"
 #include "tool_host/apart_tool.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/spdlog.h>
@@ -134,11 +136,10 @@ std::string environment_of(const char* name) {
 
 tool_host::HostProcess::Options host_options(const Configuration& configuration,
                                              const std::filesystem::path& program) {
-  std::string path;
-  for (const std::filesystem::path& folder : plugin_search_path(
-           configuration.plugin_path, environment_of("HPCBATCH_PLUGIN_PATH"), program))
-    path += (path.empty() ? "" : ":") + folder.string();
-  return {.program = (program.parent_path() / "hpcbatch-tool-host").string(), .plugin_path = path};
+  const auto folders = plugin_search_path(configuration.plugin_path,
+                                          environment_of("HPCBATCH_PLUGIN_PATH"), program);
+  return {.program = (program.parent_path() / "hpcbatch-tool-host").string(),
+          .plugin_path = joined(folders, ":", [](const auto& folder) { return folder.string(); })};
 }
 
 class EngineProcess {

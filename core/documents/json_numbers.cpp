@@ -1,12 +1,13 @@
 #include "documents/json_numbers.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <boost/json/array.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -23,10 +24,7 @@ class Whole : public JsonMaker<Whole> {
 }  // namespace
 
 double exact_number(double number, std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && rest == end ? value : number;
+  return number_in<double>(text).value_or(number);
 }
 
 boost::json::value parse_json(std::string_view text, boost::system::error_code& error,
@@ -46,12 +44,10 @@ constexpr std::string_view kOfNumbers = "0123456789+-.eE";
 constexpr double kAllDigits = 1e15;
 
 std::string plain(std::string_view number) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc{} || end != number.data() + number.size()) return std::string(number);
-  if (value == std::floor(value) && std::abs(value) < kAllDigits)
-    return fmt::format("{:.0f}", value);
-  return fmt::format("{}", value);
+  const auto value = number_in<double>(number);
+  if (!value) return std::string(number);
+  const bool is_whole = *value == std::floor(*value) && std::abs(*value) < kAllDigits;
+  return is_whole ? fmt::format("{:.0f}", *value) : fmt::format("{}", *value);
 }
 
 /// How long the text in quotation marks is that begins there.

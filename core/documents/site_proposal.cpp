@@ -4,6 +4,8 @@
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,10 +44,10 @@ std::uint64_t memory_to_ask_for(std::uint64_t of_node) {
 }
 
 std::string gpus(const NodeKind& kind) {
-  std::string text;
-  for (const auto& [name, count] : kind.gpus)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", scalar(name), count);
-  return "{" + text + "}";
+  return "{" +
+         joined(kind.gpus, ", ",
+                [](const auto& of) { return fmt::format("{}: {}", scalar(of.first), of.second); }) +
+         "}";
 }
 
 /// What can be written of a kind of node; nothing, and why, where that is not enough for a shape.
@@ -206,10 +208,9 @@ class Composer {
   void path_map() {
     const PathMap usual = site_.transport == "shared_fs" ? everything_shared() : PathMap{};
     if (site_.path_map == usual) return;
-    std::string folders;
-    for (const SharedFolder& folder : site_.path_map)
-      folders += fmt::format("{}{}: {}", folders.empty() ? "" : ", ", scalar(folder.here),
-                             scalar(folder.there));
+    const std::string folders = joined(site_.path_map, ", ", [](const SharedFolder& folder) {
+      return fmt::format("{}: {}", scalar(folder.here), scalar(folder.there));
+    });
     line("path_map", "{" + folders + "}");
   }
 
@@ -307,53 +308,43 @@ SiteProposal propose_site(const Site& site, const Survey& survey) {
 
 namespace {
 
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-bool is_empty_or_comment(const std::string& line) {
+bool is_empty_or_comment(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t");
   return first == std::string::npos || line[first] == '#';
 }
 
 /// `sites:` alone on its line.
-bool begins_list(const std::string& line) {
+bool begins_list(std::string_view line) {
   return line.starts_with("sites:") && is_empty_or_comment(line.substr(6));
 }
 
 std::string indented(const std::string& item, std::size_t blanks) {
   std::string out;
-  for (const std::string& line : split_lines(item))
-    out += (line.empty() ? line : std::string(blanks, ' ') + line) + "\n";
+  for (const std::string_view line : lines_of(item))
+    out.append(line.empty() ? 0 : blanks, ' ').append(line).append("\n");
   return out;
 }
 
 }  // namespace
 
 std::optional<std::string> with_site(const std::string& configuration, const std::string& item) {
-  const std::vector<std::string> lines = split_lines(configuration);
+  const auto lines = lines_of(configuration);
   const auto key = std::find_if(lines.begin(), lines.end(),
-                                [](const std::string& line) { return line.starts_with("sites:"); });
+                                [](std::string_view line) { return line.starts_with("sites:"); });
   const std::string ending = configuration.empty() || configuration.back() == '\n' ? "" : "\n";
   if (key == lines.end()) return configuration + ending + "sites:\n" + indented(item, 2);
   if (!begins_list(*key)) return std::nullopt;
   // The next key ends it; what stands between, empty lines and comments, belongs to that one.
-  auto end = std::find_if(key + 1, lines.end(), [](const std::string& line) {
+  auto end = std::find_if(key + 1, lines.end(), [](std::string_view line) {
     return !is_empty_or_comment(line) && line.front() != ' ' && line.front() != '-';
   });
   while (end != key + 1 && is_empty_or_comment(*(end - 1))) --end;
   const auto first = std::find_if_not(key + 1, end, is_empty_or_comment);
   const std::size_t blanks = first == end ? 2 : first->find('-');
   std::string out;
-  for (auto line = lines.begin(); line != end; ++line) out += *line + "\n";
+  for (auto line = lines.begin(); line != end; ++line) out.append(*line) += '\n';
   out += indented(item, blanks == std::string::npos ? 2 : blanks);
-  for (auto line = end; line != lines.end(); ++line) out += *line + "\n";
+  for (auto line = end; line != lines.end(); ++line) out.append(*line) += '\n';
   return out;
 }
 

@@ -5,14 +5,14 @@
 #include "hardware/gpu_kind.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -31,27 +31,16 @@ using Type = TaskKey::Type;
   throw std::invalid_argument("'" + show_text(text) + "' is not " + expected);
 }
 
-template <class Number>
-bool is_number(std::string_view text, Number& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 json::value whole_where_it_can_be(double value) {
   if (value == std::floor(value) && value < 1e15) return static_cast<std::int64_t>(value);
   return value;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
-
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+std::vector<std::string_view> ways_in(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
     const std::size_t end = text.find(separator);
-    parts.push_back(trimmed(text.substr(0, end)));
+    parts.push_back(trimmed(text.substr(0, end), " "));
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
@@ -78,8 +67,7 @@ json::value choice_in(const TaskKey& key, std::string_view text) {
 }
 
 double coming_moment(std::string_view text) {
-  double seconds = 0;
-  if (is_number(text, seconds) && seconds >= 1e8) return seconds;
+  if (const auto seconds = number_in<double>(text); seconds && *seconds >= 1e8) return *seconds;
   const auto moment = parse_coming_moment(text, static_cast<double>(std::time(nullptr)));
   if (!moment)
     refuse(text,
@@ -88,11 +76,10 @@ double coming_moment(std::string_view text) {
 }
 
 json::value factor_in(std::string_view text) {
-  double factor = 0;
-  const std::string_view number = text.substr(0, text.size() - (text.ends_with('x') ? 1 : 0));
-  if (!is_number(number, factor) || factor < 1 || factor > 100)
-    refuse(text, "a factor from 1 to 100, like 1.5x");
-  return whole_where_it_can_be(factor);
+  const auto factor =
+      number_in<double>(text.substr(0, text.size() - (text.ends_with('x') ? 1 : 0)));
+  if (!factor || *factor < 1 || *factor > 100) refuse(text, "a factor from 1 to 100, like 1.5x");
+  return whole_where_it_can_be(*factor);
 }
 
 json::value gpus_in(std::span<const std::string> texts) {
@@ -128,12 +115,12 @@ json::value way_in(std::string_view text) {
                                                "gpus", "gpu-memory", "gpu-capability"};
   if (text.empty()) throw std::invalid_argument("is empty; write it as gpus=1,cpus=4");
   json::object way;
-  for (const std::string_view word : parts_of(text, ',')) {
+  for (const std::string_view word : ways_in(text, ',')) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos || equals == 0)
       throw std::invalid_argument(fmt::format(
           "'{}' does not say what is needed; write it as gpus=1,cpus=4", show_text(text)));
-    const std::string said(trimmed(word.substr(0, equals)));
+    const std::string said(trimmed(word.substr(0, equals), " "));
     const TaskKey* key = need_called(said);
     if (key == nullptr)
       throw std::invalid_argument(fmt::format(
@@ -142,7 +129,7 @@ json::value way_in(std::string_view text) {
           show_text(said), fmt::join(kKnown, ", "), spelling_hint(said, kKnown)));
     if (way.contains(key->name)) throw std::invalid_argument(fmt::format("says {} twice", said));
     try {
-      way[key->name] = task_value(*key, trimmed(word.substr(equals + 1)));
+      way[key->name] = task_value(*key, trimmed(word.substr(equals + 1), " "));
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(fmt::format("{}: {}", said, error.what()));
     }
@@ -151,7 +138,7 @@ json::value way_in(std::string_view text) {
 }
 
 void add_ways(std::string_view text, json::array& ways) {
-  const auto parts = parts_of(text, ';');
+  const auto parts = ways_in(text, ';');
   for (const std::string_view part : parts)
     if (!part.empty() || parts.size() == 1) ways.push_back(way_in(part));
 }
@@ -285,9 +272,8 @@ const std::string& checked_duration(const std::string& text) {
 }
 
 int parse_signal(std::string_view text) {
-  if (int number = 0; is_number(text, number)) return number > 0 && number < NSIG ? number : 0;
-  std::string name(text);
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (const auto number = number_in<int>(text)) return *number > 0 && *number < NSIG ? *number : 0;
+  std::string name = upper_case(std::string(text));
   if (name.starts_with("SIG")) name.erase(0, 3);
   for (int number = 1; number < NSIG; ++number) {
     const char* known = ::sigabbrev_np(number);
@@ -318,17 +304,16 @@ std::size_t delay_at(std::string_view word) {
 }
 
 std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {
-  std::int64_t number = 0;
-  if (!is_number(text, number) || number < low || number > high)
+  const auto number = number_in<std::int64_t>(text);
+  if (!number || *number < low || *number > high)
     refuse(text, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-  return number;
+  return *number;
 }
 
 double parse_amount(std::string_view text) {
-  double value = 0;
-  if (!is_number(text, value) || !std::isfinite(value) || value < 0)
-    refuse(text, "a number, like 4 or 0.5");
-  return value;
+  const auto value = number_in<double>(text);
+  if (!value || !std::isfinite(*value) || *value < 0) refuse(text, "a number, like 4 or 0.5");
+  return *value;
 }
 
 }  // namespace hpcbatch

@@ -3,12 +3,13 @@
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -98,31 +99,23 @@ bool View::boolean() const {
 }
 
 std::int64_t View::integer(std::int64_t least, std::int64_t most) const {
-  const std::string& text = node_->text;
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (node_->kind != Node::Kind::Scalar || text.empty() || error != std::errc{} || stop != end ||
-      value < least || value > most) {
+  const auto value = number_in<std::int64_t>(node_->text);
+  if (node_->kind != Node::Kind::Scalar || !value || *value < least || *value > most) {
     expected(most == INT64_MAX ? fmt::format("a whole number of at least {}", least)
                                : fmt::format("a whole number from {} to {}", least, most));
   }
-  return value;
+  return *value;
 }
 
 double View::number(double least, double most) const {
-  const std::string& text = node_->text;
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (node_->kind != Node::Kind::Scalar || text.empty() || error != std::errc{} || stop != end ||
-      !(value >= least && value <= most)) {
+  const auto value = number_in<double>(node_->text);
+  if (node_->kind != Node::Kind::Scalar || !value || !(*value >= least && *value <= most)) {
     constexpr double kAny = std::numeric_limits<double>::max();
     expected(least <= -kAny && most >= kAny ? std::string("a number")
              : most >= kAny                 ? fmt::format("a number of at least {:g}", least)
                             : fmt::format("a number from {:g} to {:g}", least, most));
   }
-  return value;
+  return *value;
 }
 
 Duration View::duration() const {

@@ -3,6 +3,8 @@
 #include "documents/texts.hpp"
 #include "posix/files.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -257,27 +259,21 @@ constexpr std::uint64_t kWholeGiga = std::uint64_t{1} << 30;
 
 /// On one line.
 std::string flow(const Node& node) {
-  std::string text;
-  const auto separate = [&text] { text += text.empty() ? "" : ", "; };
   switch (node.kind) {
     case Node::Kind::Null:
       return "~";
     case Node::Kind::Scalar:
       return node.quoted ? quoted_scalar(node.text) : scalar(node.text);
     case Node::Kind::List:
-      for (const Node& item : node.items) {
-        separate();
-        text += flow(item);
-      }
-      return "[" + text + "]";
+      return "[" + joined(node.items, ", ", flow) + "]";
     case Node::Kind::Map:
-      for (const Field& field : node.fields) {
-        separate();
-        text += scalar(field.name) + ": " + flow(field.value);
-      }
-      return "{" + text + "}";
+      return "{" +
+             joined(
+                 node.fields, ", ",
+                 [](const Field& field) { return scalar(field.name) + ": " + flow(field.value); }) +
+             "}";
   }
-  return text;
+  return "";
 }
 
 }  // namespace
@@ -315,9 +311,7 @@ std::string scalar(std::string_view text) {
 }
 
 std::string list(const std::vector<std::string>& texts) {
-  std::string text;
-  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + scalar(one);
-  return "[" + text + "]";
+  return "[" + joined(texts, ", ", scalar) + "]";
 }
 
 std::string plugin(const std::string& name, const std::string& config) {

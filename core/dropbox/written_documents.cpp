@@ -4,6 +4,8 @@
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -148,9 +150,7 @@ constexpr std::array<std::string_view, 10> kReserved{"y",   "n",    "yes",   "no
                                                      "off", "true", "false", "null", "~"};
 
 bool is_reserved(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(std::string(text));
   return std::find(kReserved.begin(), kReserved.end(), lower) != kReserved.end();
 }
 

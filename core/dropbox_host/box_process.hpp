@@ -2,11 +2,11 @@
 // ended.
 #pragma once
 
+#include "documents/struct_json.hpp"
 #include "dropbox/dropbox.hpp"
 #include "hpcbatch/result.hpp"
 #include "loop/asio.hpp"
 
-#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <chrono>
@@ -37,13 +37,33 @@ std::string message(std::string_view key, boost::json::value value);
 /// The one key and what it holds.  These throw std::exception for what no process of ours says.
 boost::json::key_value_pair read_message(std::string_view line);
 
+template <>
+inline constexpr auto kFields<ToolCall> = fields("tool", &ToolCall::tool, "parameters",
+                                                 &ToolCall::parameters, "inputs", &ToolCall::inputs,
+                                                 "outputs", &ToolCall::outputs);
 /// Without what is a function or has to do with tests.
-boost::json::object to_json(const DropboxOptions& options);
-DropboxOptions read_box_options(const boost::json::value& value);
-boost::json::object to_json(const DropboxTask& task);
-DropboxTask read_box_task(const boost::json::value& value);
-boost::json::object to_json(const DropboxTaskEnd& end);
-DropboxTaskEnd read_box_task_end(const boost::json::value& value);
+template <>
+inline constexpr auto kFields<DropboxOptions> = fields(
+    "directory", &DropboxOptions::directory, "workspace", &DropboxOptions::workspace, "allow",
+    &DropboxOptions::allow, "templates", &DropboxOptions::templates, "variables",
+    &DropboxOptions::variables, "trust_group", &DropboxOptions::trust_group, "most_active_of_one",
+    &DropboxOptions::most_active_of_one, "input_limit", &DropboxOptions::input_limit);
+template <>
+inline constexpr auto kFields<DropboxTask> = fields("key", &DropboxTask::key, "client",
+                                                    &DropboxTask::client, "name",
+                                                    &DropboxTask::name, "directory",
+                                                    &DropboxTask::directory, "work",
+                                                    &DropboxTask::work, "output_directory",
+                                                    &DropboxTask::output_directory);
+template <>
+inline constexpr auto kFields<DropboxTaskEnd::Output> =
+    fields("file", &DropboxTaskEnd::Output::file, "optional", &DropboxTaskEnd::Output::optional);
+template <>
+inline constexpr auto kFields<DropboxTaskEnd> = fields(
+    "key", &DropboxTaskEnd::key, "failure", &DropboxTaskEnd::failure, "exit_code",
+    &DropboxTaskEnd::exit_code, "message", &DropboxTaskEnd::message, "stdout",
+    &DropboxTaskEnd::standard_output, "stderr", &DropboxTaskEnd::standard_error, "start",
+    &DropboxTaskEnd::start, "end", &DropboxTaskEnd::end, "outputs", &DropboxTaskEnd::outputs);
 
 /// On the loop's thread.
 class BoxProcess : public std::enable_shared_from_this<BoxProcess> {

@@ -61,7 +61,7 @@ void share_lock(const std::string& file) {
 }  // namespace
 
 void BoxWords::submit(DropboxTask task) {
-  say("submit", to_json(task));
+  say("submit", json_of_struct(task));
 }
 
 void BoxWords::cancel(const std::string& key) {
@@ -105,15 +105,15 @@ int serve_box() {
   FromEngine from_engine;
   try {
     const auto open = read_message(from_engine.next());
-    share_lock(boost::json::value_to<std::string>(open.value().at("lock")));
-    DropboxOptions options = read_box_options(open.value());
+    share_lock(struct_of_json<std::string>(open.value().at("lock")));
+    DropboxOptions options = struct_of_json<DropboxOptions>(open.value());
     options.warn = [&](const std::string& text) { to_engine.warn(text); };
     auto box = Dropbox::start(std::move(options), to_engine);
     to_engine.open(box ? Result<void>() : Result<void>(box.error()));
     if (!box) return 0;
     for (;;) {
       const auto said = read_message(from_engine.next());
-      if (said.key() == "end") (*box)->task_ended(read_box_task_end(said.value()));
+      if (said.key() == "end") (*box)->task_ended(struct_of_json<DropboxTaskEnd>(said.value()));
       if (said.key() == "close") return 0;  // the box's own end waits for what is at work
     }
   } catch (const std::exception& error) {

@@ -1,5 +1,7 @@
 #include "hardware/gpu_kind.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -34,7 +36,7 @@ std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts(1);
   for (const char c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      parts.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      parts.back() += lower_case(c);
     else if (!parts.back().empty())
       parts.emplace_back();
   }
@@ -120,15 +122,13 @@ bool meets(const GpuKind& kind, const GpuTerms& terms) {
 }
 
 std::optional<unsigned> parse_capability(std::string_view text) {
-  unsigned major = 0, minor = 0;
-  const char* end = text.data() + text.size();
-  const auto whole = std::from_chars(text.data(), end, major);
-  if (whole.ec != std::errc{} || major == 0 || major > 99) return std::nullopt;
-  if (whole.ptr == end) return major * 10;
-  if (*whole.ptr != '.') return std::nullopt;
-  const auto rest = std::from_chars(whole.ptr + 1, end, minor);
-  if (rest.ec != std::errc{} || rest.ptr != end || minor > 9) return std::nullopt;
-  return major * 10 + minor;
+  const std::size_t dot = text.find('.');
+  const auto major = number_in<unsigned>(text.substr(0, dot));
+  if (!major || *major == 0 || *major > 99) return std::nullopt;
+  if (dot == std::string_view::npos) return *major * 10;
+  const auto minor = number_in<unsigned>(text.substr(dot + 1));
+  if (!minor || *minor > 9) return std::nullopt;
+  return *major * 10 + *minor;
 }
 
 std::string show_capability(unsigned capability) {
@@ -145,12 +145,9 @@ bool is_of_kinds(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || kBetween.find(c) != kBetween.npos;
 }
 
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+std::optional<double> finite_in(std::string_view text) {
+  const auto value = number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
@@ -159,7 +156,7 @@ std::optional<double> number_in(std::string_view text) {
 }
 
 double count_in(std::string_view text, std::string_view whole) {
-  const auto count = number_in(text);
+  const auto count = finite_in(text);
   if (!count || *count < 0) refuse(whole, "say 1, a100 or a100:2");
   if (const auto why = wrong_gpu_count(*count)) refuse(whole, *why);
   return *count;
@@ -195,7 +192,7 @@ std::optional<std::string> wrong_gpu_kinds(std::string_view kinds) {
 }
 
 std::pair<std::string, double> parse_gpus(std::string_view text) {
-  if (number_in(text)) return {"", count_in(text, text)};
+  if (finite_in(text)) return {"", count_in(text, text)};
   const std::size_t colon = text.find(':');
   const std::string_view kinds = text.substr(0, colon);
   if (kinds.empty()) refuse(text, "say 1, a100 or a100:2");

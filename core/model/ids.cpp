@@ -1,6 +1,6 @@
 #include "model/ids.hpp"
 
-#include <charconv>
+#include <hpcbatch/text.hpp>
 
 namespace hpcbatch {
 
@@ -17,11 +17,9 @@ std::string to_string(const PilotId& pilot) {
 std::optional<PilotId> parse_pilot(std::string_view text) {
   const auto dot = text.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return std::nullopt;
-  PilotId pilot{AllocationId{std::string(text.substr(0, dot))}, 0};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + dot + 1, end, pilot.rank);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return pilot;
+  const auto rank = number_in<decltype(PilotId::rank)>(text.substr(dot + 1));
+  if (!rank) return std::nullopt;
+  return PilotId{AllocationId{std::string(text.substr(0, dot))}, *rank};
 }
 
 }  // namespace hpcbatch

@@ -4,9 +4,10 @@
 #include "model/batch_number.hpp"
 #include "programs/program_words.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 
 namespace hpcbatch {
@@ -22,11 +23,8 @@ const std::string* Item::column(std::string_view name) const {
   const auto named = std::find_if(columns_.begin(), columns_.end(),
                                   [&](const auto& column) { return column.first == name; });
   if (named != columns_.end()) return &named->second;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_number = error == std::errc{} && end == name.data() + name.size();
-  return is_number && number >= 1 && number <= columns_.size() ? &columns_[number - 1].second
-                                                               : nullptr;
+  const std::size_t number = number_in<std::size_t>(name).value_or(0);
+  return number >= 1 && number <= columns_.size() ? &columns_[number - 1].second : nullptr;
 }
 
 void Item::add_column(std::string name, std::string value) {
@@ -123,12 +121,10 @@ struct Place {
 /// Takes `:4` from the end of a sign.
 std::size_t take_width(std::string_view& sign) {
   if (sign.size() < 2 || sign.size() > 3 || sign.front() != ':') return 0;
-  std::size_t width = 0;
-  const char* end = sign.data() + sign.size();
-  const auto [stop, error] = std::from_chars(sign.data() + 1, end, width);
-  if (error != std::errc{} || stop != end) return 0;
+  const auto width = number_in<std::size_t>(sign.substr(1));
+  if (!width) return 0;
   sign = {};
-  return width;
+  return *width;
 }
 
 std::optional<Place> place_at(std::string_view text) {

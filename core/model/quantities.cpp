@@ -1,6 +1,7 @@
 #include "model/quantities.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <fmt/format.h>
 
@@ -54,8 +55,7 @@ std::optional<double> bytes_in(std::string_view unit) {
   if (unit.size() == 2 && unit[1] == 'i') unit.remove_suffix(1);
   if (unit.empty()) return 1;
   static constexpr std::string_view kSteps = "KMGTP";
-  const auto step =
-      kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit.front()))));
+  const auto step = kSteps.find(upper_case(unit.front()));
   if (unit.size() > 1 || step == std::string_view::npos) return std::nullopt;
   return std::pow(1024.0, static_cast<double>(step + 1));
 }

@@ -7,11 +7,12 @@
 #include "pbs_commands/pbs_job.hpp"
 #include "slurm_commands/commands.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <span>
@@ -146,9 +147,7 @@ int qsub(const Call& call, const Session& session) {
                             "qsub: " + error.what(),
                         kExceedsLimits);
   }
-  std::uint64_t id = 0;
-  if (!ids.empty())
-    std::from_chars(ids.front().data(), ids.front().data() + ids.front().size(), id);
+  const auto id = ids.empty() ? 0 : number_in<std::uint64_t>(ids.front()).value_or(0);
   const auto number = batch_number(ArrayId{id});
   if (id == 0 || !number) throw CommandFailed("qsub: there are no numbers left for jobs");
   if (!command.is_quiet) std::printf("%u%s.%s\n", *number, command.many.array ? "[]" : "", kServer);

@@ -1,5 +1,7 @@
 #include "programs/program_words.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +29,7 @@ bool takes_text(std::string_view word) {
 
 /// "/bin/bash-5.2" and "ksh93" without folder and version.
 std::string program_name(std::string_view word) {
-  std::string name(word.substr(word.rfind('/') + 1));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = lower_case(std::string(word.substr(word.rfind('/') + 1)));
   for (const std::string_view end : {".exe", "-static"}) {
     if (name.ends_with(end)) name.resize(name.size() - end.size());
   }
@@ -159,15 +160,10 @@ bool has_letter(std::string_view option, std::string_view letters) {
   return !is_long(option) && option.find_first_of(letters, 1) != std::string_view::npos;
 }
 
-std::string lower(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
-}
-
 /// "--eval", or "--eval=..." with its text in the same word.
 bool is_code_option(std::string_view word) {
-  return is_option(word) && is_among(kCodeOptions, lower(word.substr(0, word.find('='))));
+  return is_option(word) &&
+         is_among(kCodeOptions, lower_case(std::string(word.substr(0, word.find('=')))));
 }
 
 enum class ReadAs : std::uint8_t { Data, Posix, OtherShell, Code };
@@ -342,7 +338,7 @@ bool stands_bare(std::string_view program) {
 /// A program that nobody knows: whether the word, of which a place is a part, looks like code.
 bool looks_like_code(std::string_view word, std::string_view before) {
   const auto name_of = [](std::string_view option) {
-    return lower(option.substr(0, option.find('=')));
+    return lower_case(std::string(option.substr(0, option.find('='))));
   };
   if (is_among(kSurelyCode, name_of(word)) || is_among(kSurelyCode, name_of(before))) return true;
   if (word.size() == 1) return false;

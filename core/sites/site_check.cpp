@@ -14,6 +14,8 @@
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -75,17 +77,16 @@ Deadline sooner(Deadline deadline, std::chrono::seconds limit) {
 }
 
 std::string in_a_row(const std::vector<wire::Address>& addresses) {
-  std::string text;
-  for (const wire::Address& address : addresses)
-    text += fmt::format("{}{} port {}", text.empty() ? "" : ", ", address.place, address.port);
-  return text;
+  return joined(addresses, ", ", [](const wire::Address& address) {
+    return fmt::format("{} port {}", address.place, address.port);
+  });
 }
 
 std::string gpus_of(const std::map<std::string, double>& gpus) {
-  std::string text;
-  for (const auto& [kind, count] : gpus)
-    text += fmt::format("{}{:g} {}", text.empty() ? "" : ", ", count, kind.empty() ? "gpu" : kind);
-  return text.empty() ? "no GPU" : text;
+  if (gpus.empty()) return "no GPU";
+  return joined(gpus, ", ", [](const auto& of) {
+    return fmt::format("{:g} {}", of.second, of.first.empty() ? "gpu" : of.first);
+  });
 }
 
 std::map<std::string, double> gpus_of(const Shape& shape) {

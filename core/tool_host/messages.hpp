@@ -38,7 +38,7 @@ using Answer =
     std::variant<ToolDescription, std::monostate, ToolTask, KnownFacts, FactValues, Objection>;
 
 std::string to_text(const Question& question);
-std::string to_text(const Answer& answer);
+std::string to_text(Answer answer);
 // Each throws std::exception where the text is none.
 Question question_of(std::string_view text);
 Answer answer_of(std::string_view text);

@@ -6,11 +6,12 @@
 #include "programs/program_words.hpp"
 #include "tools/prepare.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -332,18 +333,13 @@ std::string checked_value(const ParameterDeclaration& parameter, const std::stri
   if (value.find('\0') != std::string::npos)
     throw std::invalid_argument("must not hold a NUL byte");
   std::string result = value;
-  const char* const end = value.data() + value.size();
   if (parameter.type == Type::Integer) {
-    std::int64_t number = 0;
-    const auto [stop, error] = std::from_chars(value.data(), end, number);
-    if (value.empty() || error != std::errc{} || stop != end) {
+    if (!number_in<std::int64_t>(value)) {
       throw std::invalid_argument(
           fmt::format("must be a whole number, not '{}'", show_text(value, 40)));
     }
   } else if (parameter.type == Type::Number) {
-    double number = 0;
-    const auto [stop, error] = std::from_chars(value.data(), end, number);
-    if (value.empty() || error != std::errc{} || stop != end || !std::isfinite(number)) {
+    if (const auto number = number_in<double>(value); !number || !std::isfinite(*number)) {
       throw std::invalid_argument(fmt::format("must be a number, not '{}'", show_text(value, 40)));
     }
   } else if (parameter.type == Type::Boolean) {

@@ -3,7 +3,8 @@
 #include "wire/encrypted_link.hpp"
 #include "wire/whole_file.hpp"
 
-#include <charconv>
+#include <hpcbatch/text.hpp>
+
 #include <optional>
 #include <set>
 
@@ -13,10 +14,8 @@ namespace {
 constexpr std::string_view kFirstLine = "hpcbatch-pilot 1";
 
 std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = number_in<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// Cuts the first word and the blank behind it off `text`.

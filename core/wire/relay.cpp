@@ -2,9 +2,10 @@
 
 #include "wire/checksum.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace hpcbatch::wire {
 namespace {
@@ -138,12 +139,9 @@ std::string piece_name(std::uint64_t number) {
 }
 
 std::uint64_t piece_number(std::string_view name) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const std::uint64_t number = number_in<std::uint64_t>(name).value_or(0);
   // A piece has one name: another file may not stand for it.
-  return error == std::errc{} && end == name.data() + name.size() && piece_name(number) == name
-             ? number
-             : 0;
+  return piece_name(number) == name ? number : 0;
 }
 
 std::string sealed_piece(std::uint64_t number, std::string_view bytes) {

@@ -2,9 +2,10 @@
 
 #include "gpu/devices/device.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fstream>
 #include <utility>
 
@@ -110,9 +111,7 @@ namespace {
 
 /// Of a device whose node the kernel knows (Documentation/ABI/testing/sysfs-bus-pci).
 int numa_node_of(const std::string& pci) {
-  std::string place = pci;
-  std::transform(place.begin(), place.end(), place.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string place = lower_case(pci);
   // The library has eight digits for the domain, the kernel four.
   if (place.size() > 12) place.erase(0, place.size() - 12);
   int node = -1;

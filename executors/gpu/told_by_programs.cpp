@@ -1,10 +1,11 @@
 #include "gpu/told_by_programs.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,21 +15,6 @@ namespace {
 
 constexpr std::size_t kColumns = 8;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && !text.empty()
-             ? std::optional(value)
-             : std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\r')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
 
 /// The last column may hold commas.
 std::vector<std::string_view> columns_of(std::string_view line) {
@@ -51,10 +37,8 @@ std::string text_at(const boost::json::object& object, const char* key) {
 
 std::vector<Device> from_nvidia_smi(std::string_view text) {
   std::vector<Device> devices;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const auto columns = columns_of(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : lines_of(text)) {
+    const auto columns = columns_of(line);
     const auto index = number_in<unsigned>(columns.front());
     if (columns.size() != kColumns || !index) continue;
     Device device;

@@ -35,7 +35,7 @@ TEST(DropboxMessages, SettingsComeBack) {
                                .warn = {},
                                .most_active_of_one = 12,
                                .input_limit = ~std::uint64_t{0}};
-  const DropboxOptions back = read_box_options(sent(to_json(options)));
+  const DropboxOptions back = struct_of_json<DropboxOptions>(sent(json_of_struct(options)));
   EXPECT_EQ(back.directory, options.directory);
   EXPECT_EQ(back.workspace, options.workspace);
   EXPECT_EQ(back.allow, options.allow);
@@ -53,7 +53,7 @@ TEST(DropboxMessages, TasksComeBack) {
                    .directory = "/d",
                    .work = std::vector<std::string>{"sh", "-c", "a\nb\xfe"},
                    .output_directory = "/d/output"};
-  DropboxTask back = read_box_task(sent(to_json(task)));
+  DropboxTask back = struct_of_json<DropboxTask>(sent(json_of_struct(task)));
   EXPECT_EQ(back.key, task.key);
   EXPECT_EQ(back.client, task.client);
   EXPECT_EQ(back.name, task.name);
@@ -67,7 +67,7 @@ TEST(DropboxMessages, TasksComeBack) {
                 .outputs = {{"out", "/o"}}};
   call.inputs["in"].front().modified += 12345678901ns;
   task.work = call;
-  back = read_box_task(sent(to_json(task)));
+  back = struct_of_json<DropboxTask>(sent(json_of_struct(task)));
   const auto& called = std::get<ToolCall>(back.work);
   EXPECT_EQ(called.tool, call.tool);
   EXPECT_EQ(called.parameters, call.parameters);
@@ -81,7 +81,7 @@ TEST(DropboxMessages, TasksComeBack) {
 TEST(DropboxMessages, EndsComeBack) {
   DropboxTaskEnd end;
   end.key = "k";
-  EXPECT_FALSE(read_box_task_end(sent(to_json(end))).failure);
+  EXPECT_FALSE(struct_of_json<DropboxTaskEnd>(sent(json_of_struct(end))).failure);
   end.failure = Failure::OomTask;
   end.exit_code = 137;
   end.message = "too much";
@@ -90,7 +90,7 @@ TEST(DropboxMessages, EndsComeBack) {
   end.start = Time{5s};
   end.end = Time{7s};
   end.outputs["out"] = {"file", true};
-  const DropboxTaskEnd back = read_box_task_end(sent(to_json(end)));
+  const DropboxTaskEnd back = struct_of_json<DropboxTaskEnd>(sent(json_of_struct(end)));
   EXPECT_EQ(back.key, end.key);
   EXPECT_EQ(back.failure, end.failure);
   EXPECT_EQ(back.exit_code, end.exit_code);
@@ -106,7 +106,8 @@ TEST(DropboxMessages, EndsComeBack) {
 TEST(DropboxMessages, WhatIsNoneIsRefused) {
   for (const char* line : {"", "{}", "[]", R"({"a": 1, "b": 2})"})
     EXPECT_THROW((void)read_message(line), std::exception) << line;
-  EXPECT_THROW((void)read_box_task(boost::json::object{{"key", "k"}}), std::exception);
+  EXPECT_THROW((void)struct_of_json<DropboxTask>(boost::json::object{{"key", "k"}}),
+               std::exception);
 }
 
 /// What was said by now.

@@ -79,8 +79,8 @@ TEST(ToolHostMessages, AnswersComeBack) {
   EXPECT_EQ(std::get<FactValues>(answer_of(to_text(Answer(values)))),
             (FactValues{{"seconds", 0.1 + 0.2}, {"width", 0}}))
       << "whoever asked misses what is no number";
-  for (const char* text : {"", "{", "[]", "{}", R"({"argv":[1]})", R"({"facts":[["a"]]})",
-                           R"({"values":{"a":"b"}})", "\xff"})
+  for (const char* text : {"", "{", "[]", "{}", "[9,0]", R"([2,{"argv":[1]}])", R"([3,[["a"]]])",
+                           R"([4,{"a":"b"}])", "\xff"})
     EXPECT_THROW((void)answer_of(text), std::exception) << text;
 }
 

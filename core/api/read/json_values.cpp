@@ -5,10 +5,11 @@
 #include "model/item.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 namespace hpcbatch {
@@ -136,13 +137,12 @@ std::string file_of(const json::value& value, const std::string& what) {
 
 std::uint32_t umask_of(const json::value& value, const std::string& what) {
   const std::string text = text_of(value, what);
-  std::uint32_t mask = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
-  if (error != std::errc{} || end != text.data() + text.size() || mask > 0777) {
+  const auto mask = number_in<std::uint32_t>(text, 8);
+  if (!mask || *mask > 0777) {
     throw BadRequest(
         fmt::format("{} '{}' must be up to three octal digits, for example 022", what, text));
   }
-  return mask;
+  return *mask;
 }
 
 std::string plain_word(const json::value& value, const std::string& what) {

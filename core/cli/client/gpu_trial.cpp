@@ -6,6 +6,8 @@
 #include "hardware/gpu_kind.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,11 +103,7 @@ class Trials {
     for (std::size_t i = 0; i < open_.size() && i < ids.size(); ++i) open_[i].task = ids[i];
   }
   bool are_all_over() const { return open_.empty(); }
-  std::string awaited() const {
-    std::string names;
-    for (const Trial& trial : open_) names += (names.empty() ? "" : ", ") + trial.shape;
-    return names;
-  }
+  std::string awaited() const { return joined(open_, ", ", &Trial::shape); }
   void look() {
     std::erase_if(open_, [&](const Trial& trial) {
       const json::object task = client_.get("/v1/tasks/" + trial.task);

@@ -2,6 +2,8 @@
 
 #include "documents/texts.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -183,13 +185,10 @@ std::string of_flag(const std::string& word, const std::string& next, const CLI:
          (meant.empty() ? "" : "; did you mean " + meant + "?");
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) {
-    const bool is_marked = word.starts_with(detail::kItemMark);
-    all += (all.empty() ? "" : " ") + show_text(std::string_view(word).substr(is_marked ? 1 : 0));
-  }
-  return all;
+std::string as_typed(const std::vector<std::string>& words) {
+  return joined(words, " ", [](std::string_view word) {
+    return show_text(word.substr(word.starts_with(detail::kItemMark) ? 1 : 0));
+  });
 }
 
 std::vector<std::string> inner_verbs(const CLI::App& verb) {
@@ -256,13 +255,13 @@ std::string of_command_without_dashes(const CLI::App& verb, const std::vector<st
   if (items != end) meant.insert(meant.end(), {"--items", "..."});
   meant.emplace_back("--");
   meant.insert(meant.end(), command, items);
-  std::string line = joined(meant);
+  std::string line = as_typed(meant);
   if (verb.get_name() == "submit" && command != items && is_called_as_a_script(*command)) {
     std::vector<std::string> script(words.begin() + 1, command + 1);
     script.emplace_back("--");
     script.insert(script.end(), command + 1, items);
     line +=
-        " (or, with what a batch script asks for itself: hpcbatch submit " + joined(script) + ")";
+        " (or, with what a batch script asks for itself: hpcbatch submit " + as_typed(script) + ")";
   }
   return begin + " " +
          (line.size() <= kLongestProposal ? line : line.substr(0, kLongestProposal) + "...");
@@ -296,8 +295,7 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
 std::string of_missing(const CLI::App& verb, const std::string& what) {
   const std::string name = full_name(verb);
   if (what == "A subcommand")
-    return name + " does nothing alone; say " +
-           fmt::format("{}", fmt::join(inner_verbs(verb), ", "));
+    return name + " does nothing alone; say " + joined(inner_verbs(verb), ", ");
   return what + " is missing: hpcbatch " + name + " " + what;
 }
 

@@ -3,6 +3,8 @@
 #include "documents/task_keys.hpp"
 #include "documents/texts.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <CLI/App.hpp>
 
 #include <algorithm>
@@ -18,12 +20,9 @@ constexpr std::size_t kNames = 24;  ///< columns of an option's name and type
 /// Each of its lines; what is indented stays as it is, as a reader would type it.
 std::string wrapped_lines(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+  for (const std::string_view line : lines_of(text)) {
     out += line.starts_with(' ') ? std::string(line) : wrapped(line, kWidth, 0, 0);
     out += '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

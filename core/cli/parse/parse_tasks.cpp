@@ -6,9 +6,10 @@
 #include "model/quantities.hpp"
 #include "model/task.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <ctime>
 #include <stdexcept>
 #include <string>
@@ -50,12 +51,6 @@ const std::vector<std::string> kStates{"waiting", "held", "running", "finishing"
 std::string meant(const std::string& theirs, const std::string& text,
                   const std::vector<std::string>& known) {
   return theirs.empty() ? spelling_hint(text, known) : "; did you mean '" + theirs + "'?";
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 /// `waiting`, `done`, ...

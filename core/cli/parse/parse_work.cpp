@@ -3,11 +3,12 @@
 #include "cli/parse/spelled.hpp"
 #include "documents/task_values.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <CLI/Validators.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -40,9 +41,7 @@ std::size_t item_end(const std::string& text, std::size_t at) {
 
 /// In any case, as sbatch reads them.
 bool is_word(const std::string& text, std::string_view word) {
-  return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == b;
-  });
+  return upper_case(text) == word;
 }
 
 /// sbatch(1), --export.

@@ -1,9 +1,10 @@
 #include "cli/parse/parse.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <CLI/App.hpp>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,10 @@ void offer(std::string& offers, const std::string& word, const std::string& says
 
 /// `a|b|c` of what a verb takes without an option.
 void offer_choices(std::string& offers, const CLI::Option& option) {
-  std::istringstream choices(value_text(option));
-  if (choices.str().find('|') == std::string::npos) return;
-  for (std::string choice; std::getline(choices, choice, '|');)
-    offer(offers, choice, option.get_description());
+  const std::string choices = value_text(option);
+  if (choices.find('|') == std::string::npos) return;
+  for (const std::string_view choice : parts_of(choices, '|'))
+    offer(offers, std::string(choice), option.get_description());
 }
 
 constexpr const char* kBash = R"(# hpcbatch for bash: source <(hpcbatch completion bash)
@@ -121,10 +122,7 @@ std::string escaped(std::string_view text) {
 std::string paragraphs(std::string_view text) {
   std::string out;
   bool is_kept = false;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : lines_of(text)) {
     const bool keeps = line.starts_with(' ');
     if (keeps != is_kept) out += keeps ? ".PP\n.nf\n" : ".fi\n";
     is_kept = keeps;

@@ -4,6 +4,8 @@
 #include "batch/slurm_options.hpp"
 #include "documents/texts.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -15,12 +17,6 @@
 
 namespace hpcbatch {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  const std::size_t end = text.find_last_not_of(" \t\r");
-  return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
-}
 
 using ScriptWords = std::vector<std::string>;
 
@@ -166,12 +162,6 @@ bool is_posix_shell(const ScriptWords& interpreter) {
   return kShells.contains(program_of(interpreter));
 }
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
-}
-
 void put_text(Script& script, const std::string& text, const std::string& file) {
   for (std::string& variable : text_variables(text, file))
     script.options.insert(script.options.end(), {"--env", std::move(variable)});
@@ -189,10 +179,10 @@ void run_as_batch(Script& script, const Reader& reader, const std::string& text,
   const std::string program = reader.system == BatchSystem::Slurm ? "sbatch" : "qsub";
   if (!reader.terms.held.empty())
     script.notes.push_back("of its lines for " + program +
-                           " these hold here: " + listed(reader.terms.held));
+                           " these hold here: " + joined(reader.terms.held, ", "));
   if (!reader.terms.left_out.empty())
     script.notes.push_back("of its lines for " + program +
-                           " these are left out: " + listed(reader.terms.left_out));
+                           " these are left out: " + joined(reader.terms.left_out, ", "));
 }
 
 void run_as_it_is(Script& script, const std::string& text, const std::string& file,
@@ -227,12 +217,7 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
                                 "takes for a part of them; dos2unix mends that");
   Reader reader(file, of, beside);
   std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    reader.line(line, ++number);
-  }
+  for (const std::string_view line : lines_of(text)) reader.line(line, ++number);
   reader.end();
   Script script{std::move(reader.options), interpreter_of(text)};
   if (reader.system == BatchSystem::None)

@@ -1,7 +1,8 @@
 #include "cli/parse/script.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <stdexcept>
 #include <utility>
@@ -192,9 +193,7 @@ namespace {
 
 /// How many words the interpreter has.
 std::ptrdiff_t words_of_interpreter(const std::vector<std::string>& command) {
-  std::size_t words = 0;
-  const std::string& count = command[kCount];
-  std::from_chars(count.data(), count.data() + count.size(), words);
+  const std::size_t words = number_in<std::size_t>(command[kCount]).value_or(0);
   return static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
 }
 

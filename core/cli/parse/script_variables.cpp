@@ -1,5 +1,7 @@
 #include "cli/parse/script.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -257,11 +259,8 @@ class VariableReader {
 
 std::vector<BatchVariable> batch_variables_of(std::string_view text) {
   VariableReader reader;
-  for (std::size_t begin = 0, number = 1; begin < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    reader.line(text.substr(begin, end - begin), number);
-    begin = end + 1;
-  }
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(text)) reader.line(line, ++number);
   return std::move(reader.used);
 }
 

@@ -4,10 +4,11 @@
 #include "model/index_set.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -24,8 +25,9 @@ namespace {
 
 template <class Number>
 bool is_number(std::string_view text, Number& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc{} && end == text.data() + text.size();
+  const auto number = number_in<Number>(text);
+  into = number.value_or(Number{});
+  return number.has_value();
 }
 
 /// No file of tasks holds more.
@@ -196,16 +198,13 @@ std::time_t day_before(std::time_t now, int days) {
 
 /// `2w` is 14d.
 std::string in_days(const std::string& text) {
-  int weeks = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, weeks);
-  const bool is_weeks = error == std::errc() && rest + 1 == end && *rest == 'w' && weeks < 10'000;
-  return is_weeks ? std::to_string(weeks * 7) + "d" : text;
+  if (!text.ends_with('w')) return text;
+  const auto weeks = number_in<int>(std::string_view(text).substr(0, text.size() - 1));
+  return weeks && *weeks < 10'000 ? std::to_string(*weeks * 7) + "d" : text;
 }
 
-std::optional<std::time_t> named_day(std::string text, std::time_t now) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+std::optional<std::time_t> named_day(const std::string& said, std::time_t now) {
+  const std::string text = lower_case(said);
   if (text == "today") return day_before(now, 0);
   if (text == "yesterday") return day_before(now, 1);
   const auto at = std::find(kWeek.begin(), kWeek.end(), text);

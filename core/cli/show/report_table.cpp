@@ -6,6 +6,8 @@
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 
 #include <algorithm>
@@ -157,8 +159,6 @@ Table efficiency(const json::object& total) {
 
 Table rows_of(const Objects& rows, const std::string& by) {
   using Side = Table::Side;
-  std::string title = by;
-  for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   const auto in_hours = [](const json::object& row, std::string_view key) {
     return hours(number_at(row, key));
   };
@@ -188,7 +188,7 @@ Table rows_of(const Objects& rows, const std::string& by) {
                       [](const json::object& row, std::string_view key) {
                         return number_at(row, "runs") > 0 ? hours(number_at(row, key)) : "";
                       }},
-                     {"key", title, Side::Left,
+                     {"key", upper_case(by), Side::Left,
                       [](const json::object& row, std::string_view key) {
                         const std::string name = text_at(row, key);
                         return name.empty() ? "-" : name;

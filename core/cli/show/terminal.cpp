@@ -9,6 +9,8 @@
 #include "model/quantities.hpp"
 #include "posix/files.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -192,11 +194,8 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
 
 std::string wrapped_lines(const std::string& lines) {
   std::string out;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    out += lines_for(STDERR_FILENO, lines.substr(at, end - at), 2) + "\n";
-    at = end + 1;
-  }
+  for (const std::string_view line : lines_of(lines))
+    out += lines_for(STDERR_FILENO, std::string(line), 2) + "\n";
   return out;
 }
 

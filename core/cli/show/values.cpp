@@ -7,6 +7,8 @@
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -63,10 +65,7 @@ std::string text_at(const json::object& object, std::string_view key) {
   const json::value* value = find(object, key);
   if (value == nullptr) return "";
   if (!value->is_array()) return scalar_text(*value);
-  std::string out;
-  for (const json::value& item : value->get_array())
-    out += (out.empty() ? "" : ", ") + scalar_text(item);
-  return out;
+  return joined(value->get_array(), ", ", scalar_text);
 }
 
 std::string time_at(const json::object& object, std::string_view key) {
@@ -104,12 +103,10 @@ std::string size_at(const json::object& object, std::string_view key) {
 std::string gpus_at(const json::object& object, std::string_view key) {
   const json::object* kinds = object_at(object, key);
   if (kinds == nullptr) return text_at(object, key);
-  std::string out;
-  for (const auto& entry : *kinds) {
-    const std::string kind = entry.key() == "any" ? "of any kind" : std::string(entry.key());
-    out += (out.empty() ? "" : ", ") + scalar_text(entry.value()) + " " + kind;
-  }
-  return out;
+  return joined(*kinds, ", ", [](const auto& entry) {
+    return scalar_text(entry.value()) + " " +
+           (entry.key() == "any" ? "of any kind" : std::string(entry.key()));
+  });
 }
 
 std::string bytes_of(const json::object& piece) {
@@ -170,10 +167,7 @@ std::string command_at(const json::object& object, std::string_view key) {
   if (words == nullptr) return text_at(object, key);
   std::vector<std::string> command;
   for (const json::value& word : *words) command.push_back(scalar_text(word));
-  std::string out;
-  for (const std::string& word : command_of_script(std::move(command)))
-    out += (out.empty() ? "" : " ") + quoted(word);
-  return out;
+  return joined(command_of_script(std::move(command)), " ", quoted);
 }
 
 void print(std::string_view text) {
@@ -284,9 +278,9 @@ std::string guess_on_a_line(const json::object& guess) {
 /// `cpus 4, gpus 1 of any kind, or cpus 16`: of needs with several ways each, with what they have in
 /// common behind it.
 std::string ways_on_a_line(const json::object& needs) {
-  std::string out;
-  for (const json::value& way : needs.at("one_of").as_array())
-    out += (out.empty() ? "" : ", or ") + value_on_a_line("way", way);
+  const std::string out =
+      joined(needs.at("one_of").as_array(), ", or ",
+             [](const json::value& way) { return value_on_a_line("way", way); });
   json::object common = needs;
   for (const json::value& way : needs.at("one_of").as_array())
     for (const auto& entry : way.as_object()) common.erase(entry.key());

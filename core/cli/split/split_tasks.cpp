@@ -8,6 +8,8 @@
 #include "posix/files.hpp"
 #include "programs/program_words.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -82,9 +84,7 @@ void add_word(json::array& command, const std::string& word, const Named& files,
     const Named* named = name == "files" ? &files : name == "reuse" ? &reused : nullptr;
     if (named == nullptr) return std::nullopt;
     if (form == kQuotedPlace) return shell_quoted(named->names);
-    std::string together;
-    for (const std::string& one : named->names) together += (together.empty() ? "" : " ") + one;
-    return together;
+    return joined(named->names, " ");
   };
   command.emplace_back(fill_braces(word, value));
 }

@@ -7,6 +7,8 @@
 #include "documents/json_numbers.hpp"
 #include "documents/texts.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -45,22 +47,14 @@ std::string place(const SourceText& source, std::size_t line) {
   return source.name + ":" + std::to_string(line + 1) + ": ";
 }
 
-std::vector<std::string> split_at(char mark, const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(mark, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+/// Lines may end as on Windows.
+std::vector<std::string> items_in(const std::string& text, bool end_with_zero) {
+  const auto parts = parts_of(text, end_with_zero ? '\0' : '\n');
+  std::vector<std::string> items(parts.begin(), parts.end());
+  for (std::string& item : items) {
+    if (!end_with_zero && item.ends_with('\r')) item.pop_back();
   }
-  return parts;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines = split_at('\n', text);
-  for (std::string& line : lines) {
-    if (line.ends_with('\r')) line.pop_back();
-  }
-  return lines;
+  return items;
 }
 
 struct Quoted {
@@ -267,8 +261,7 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
       sources.push_back({"--items", source.words, false});
     else
       sources.push_back({source.file == "-" ? "standard input" : source.file,
-                         options.null ? split_at('\0', read_input(source.file, interrupt))
-                                      : lines_of(read_input(source.file, interrupt))});
+                         items_in(read_input(source.file, interrupt), options.null)});
   }
   return items_of(sources, options);
 }
@@ -338,14 +331,6 @@ bool tell_left(const LeftOut& items, const std::string& submissions) {
 
 namespace {
 
-constexpr std::string_view kJsonBlanks = " \t\r\n";
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(kJsonBlanks), text.size());
-  const std::size_t end = text.find_last_not_of(kJsonBlanks);
-  return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
-}
-
 /// How long the value is that a text begins with; the text is known to be well formed.
 std::size_t size_of_value(std::string_view text) {
   int depth = 0;
@@ -365,7 +350,7 @@ std::size_t size_of_value(std::string_view text) {
 }
 
 std::string plain_value(std::string_view text) {
-  text = without_blanks(text);
+  text = trimmed(text);
   if (text == "null") return "";
   if (!text.starts_with('"')) return std::string(text);
   return std::string(boost::json::parse({text.data(), text.size()}).as_string());
@@ -397,9 +382,9 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_fields(std:
   const boost::json::value whole = boost::json::parse({line.data(), line.size()}, error);
   if (error || !whole.is_object()) return std::nullopt;
   std::vector<std::pair<std::string, std::string>> fields;
-  std::string_view rest = without_blanks(line);
+  std::string_view rest = trimmed(line);
   rest.remove_prefix(1);
-  while (!without_blanks(rest).starts_with('}')) {
+  while (!trimmed(rest).starts_with('}')) {
     std::size_t size = size_of_value(rest);
     std::string name = plain_value(rest.substr(0, size));
     rest.remove_prefix(size + 1);
@@ -416,10 +401,10 @@ std::string with_numbers_as_texts(std::string_view line,
   boost::system::error_code error;
   const boost::json::value whole = boost::json::parse({line.data(), line.size()}, error);
   if (error || !whole.is_object()) return std::string(line);
-  std::string_view rest = without_blanks(line);
+  std::string_view rest = trimmed(line);
   std::string out(1, '{');
   rest.remove_prefix(1);
-  while (!without_blanks(rest).starts_with('}')) {
+  while (!trimmed(rest).starts_with('}')) {
     std::size_t size = size_of_value(rest);
     const std::string name = plain_value(rest.substr(0, size));
     out += std::string(rest.substr(0, size)) + ":";

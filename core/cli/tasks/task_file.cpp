@@ -11,6 +11,8 @@
 #include "hardware/gpu_kind.hpp"
 #include "posix/files.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -291,10 +293,7 @@ std::string read_input(const std::string& file, const Interrupt& interrupt) {
 json::array tasks_of_json_lines(const std::string& text, const std::string& file) {
   json::array tasks;
   int line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view content(text.data() + begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view content : lines_of(text)) {
     ++line;
     if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     boost::system::error_code error;

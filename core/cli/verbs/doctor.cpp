@@ -13,6 +13,8 @@
 #include "posix/files.hpp"
 #include "posix/programs.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 
 #include <algorithm>
@@ -260,10 +262,8 @@ Check check_loaded(pid_t process) {
     if (is_ours(path, program) || path + std::string(kGone) == program) gone.insert(path);
   }
   if (gone.empty()) return {"loaded", true, "the engine runs what is installed"};
-  std::string all;
-  for (const std::string& path : gone) all += (all.empty() ? "" : ", ") + path;
   return {"loaded", false,
-          "the engine still runs what was there before " + all +
+          "the engine still runs what was there before " + joined(gone, ", ") +
               (gone.size() == 1 ? " was" : " were") +
               " replaced or removed; start it anew: hpcbatch engine restart"};
 }

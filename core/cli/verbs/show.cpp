@@ -6,6 +6,8 @@
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 
 #include <algorithm>
@@ -83,11 +85,7 @@ void print_output_tail(EngineClient& client, const std::string& task) {
     const std::string words = output_tail(client, task, stream);
     if (words.empty()) continue;
     print("  " + task + " last printed:\n");
-    for (std::size_t at = 0; at < words.size();) {
-      const std::size_t end = std::min(words.find('\n', at), words.size());
-      print("    " + one_line(words.substr(at, end - at)) + "\n");
-      at = end + 1;
-    }
+    for (const std::string_view line : lines_of(words)) print("    " + one_line(line) + "\n");
     return;
   }
 }

@@ -9,6 +9,8 @@
 #include "model/item.hpp"
 #include "model/site.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -38,9 +40,7 @@ std::string amounts_of(const json::object& needs) {
 std::string needs_of(const json::object& trial) {
   const json::object* needs = object_at(trial, "needs");
   if (needs == nullptr) return "";
-  std::string all;
-  for (const json::object& way : objects_at(*needs, "one_of"))
-    all += (all.empty() ? "" : "; or ") + amounts_of(way);
+  std::string all = joined(objects_at(*needs, "one_of"), "; or ", amounts_of);
   if (all.empty()) all = amounts_of(*needs);
   if (needs->contains("time")) all += ", " + duration_at(*needs, "time");
   return all;

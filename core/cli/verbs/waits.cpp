@@ -7,6 +7,8 @@
 #include "cli/verbs/verbs.hpp"
 #include "documents/texts.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/serialize.hpp>
 
 #include <string>
@@ -38,9 +40,9 @@ int show_waits(const WaitsCommand& command, const Session& session) {
   find_engine(client, session.places, session.interrupt);
   json::object waits = client.get("/v1/waits");
   const bool is_for_all = command.shape.empty() && command.site.empty();
-  std::string names;
-  for (const json::object& one : objects_at(waits, "shapes"))
-    names += (names.empty() ? "" : ", ") + text_at(one, "site") + ":" + text_at(one, "shape");
+  const std::string names = joined(objects_at(waits, "shapes"), ", ", [](const json::object& one) {
+    return text_at(one, "site") + ":" + text_at(one, "shape");
+  });
   if (keep_of(waits, command) == 0 && !is_for_all) {
     const std::string asked = command.shape.empty() ? "" : "shape '" + command.shape + "'";
     const std::string where = command.site.empty() ? "" : "site '" + command.site + "'";

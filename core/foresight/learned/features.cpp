@@ -1,7 +1,8 @@
 #include "foresight/learned/features.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -285,11 +286,10 @@ std::string moment(const std::optional<std::chrono::seconds>& moment) {
 
 template <class Number>
 Number number_of(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  const auto value = number_in<Number>(text);
+  if (!value)
     throw std::invalid_argument("a line is no batch job: '" + std::string(text) + "' is no number");
-  return value;
+  return *value;
 }
 
 std::optional<std::chrono::seconds> moment_of(std::string_view text) {

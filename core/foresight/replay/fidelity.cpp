@@ -3,10 +3,10 @@
 #include "foresight/look_ahead.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -45,14 +45,6 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
-  return is_whole ? std::optional(value) : std::nullopt;
-}
-
 /// 16, or 2K as sacct writes round numbers unless it is told not to.
 std::optional<std::int32_t> nodes_of(std::string text) {
   std::int64_t unit = 1;
@@ -60,7 +52,7 @@ std::optional<std::int32_t> nodes_of(std::string text) {
     unit = text.back() == 'K' ? 1024 : 1024 * 1024;
     text.pop_back();
   }
-  const auto count = number_of<double>(text);
+  const auto count = number_in<double>(text);
   if (!count || *count < 0 || *count * static_cast<double>(unit) > kMostNodes) return std::nullopt;
   return static_cast<std::int32_t>(*count * static_cast<double>(unit));
 }
@@ -159,7 +151,7 @@ class SacctReader {
       const auto cpus = nodes_of(word(*cpus_));
       cpus_of_.push_back(std::max(cpus.value_or(0), traced.job.nodes));
     }
-    if (priority_) traced.job.priority = number_of<double>(word(*priority_)).value_or(0);
+    if (priority_) traced.job.priority = number_in<double>(word(*priority_)).value_or(0);
     if (name_) traced.job.name = letters_of(word(*name_));
     if (user_) {
       traced.job.user =
@@ -170,9 +162,8 @@ class SacctReader {
 
   Trace all() {
     if (wanted_.empty() && partitions_.size() > 1) {
-      std::string names;
-      for (const std::string& name : partitions_) names += (names.empty() ? "" : ", ") + name;
-      throw std::invalid_argument("the trace has jobs of several partitions (" + names +
+      throw std::invalid_argument("the trace has jobs of several partitions (" +
+                                  joined(partitions_, ", ") +
                                   "), each with a queue of its own: name one with --partition");
     }
     count_cpus();

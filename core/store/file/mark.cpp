@@ -2,10 +2,11 @@
 
 #include "store/file/page_sums.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <vector>
 
@@ -43,8 +44,9 @@ std::string sum_of_words(const std::string& words) {
 
 template <class Number>
 bool read_number(std::string_view word, Number& value, int base = 10) {
-  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return error == std::errc{} && stop == word.data() + word.size();
+  const auto number = number_in<Number>(word, base);
+  value = number.value_or(Number{});
+  return number.has_value();
 }
 
 bool read_sum(std::string_view word, Sum& sum) {

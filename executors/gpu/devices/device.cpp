@@ -1,30 +1,14 @@
 #include "gpu/devices/device.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <charconv>
 
 namespace hpcbatch::gpu {
 namespace {
 
 /// Seconds.  A GPU that has work is slowed down for moments; one whose cooling is broken stays so.
 constexpr unsigned kTooLongHot = 60;
-
-}  // namespace
-
-std::optional<std::string> Judge::look(const Sample& sample, bool is_regular) {
-  // Looks between those of each second do not count as seconds.
-  if (is_regular) hot_for_ = sample.is_hot ? hot_for_ + 1 : 0;
-  std::string why = sample.trouble;
-  if (why.empty() && sample.broken_bits > broken_bits_)
-    why = "its memory has errors that ECC could not mend";
-  if (why.empty() && hot_for_ >= kTooLongHot)
-    why = "it has been slowed down by its heat for a minute";
-  if (why.empty() || is_told_) return std::nullopt;
-  is_told_ = true;
-  return why;
-}
-
-namespace {
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -39,25 +23,18 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-std::optional<unsigned> number(std::string_view word) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc{} && end == word.data() + word.size() && !word.empty()
-             ? std::optional(value)
-             : std::nullopt;
-}
-
 /// Numbers of the node, of which this batch job sees as many as there are words.
 bool are_of_whole_node(const std::vector<std::string_view>& words, std::size_t shown) {
   return words.size() <= shown &&
          std::all_of(words.begin(), words.end(),
-                     [](std::string_view word) { return number(word).has_value(); }) &&
-         std::any_of(words.begin(), words.end(),
-                     [shown](std::string_view word) { return *number(word) >= shown; });
+                     [](std::string_view word) { return number_in<unsigned>(word).has_value(); }) &&
+         std::any_of(words.begin(), words.end(), [shown](std::string_view word) {
+           return *number_in<unsigned>(word) >= shown;
+         });
 }
 
 const Device* named(const std::vector<Device>& all, std::string_view word) {
-  if (const auto index = number(word)) {
+  if (const auto index = number_in<unsigned>(word)) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) {
       return device.index == *index && !device.is_slice;
     });
@@ -73,6 +50,19 @@ const Device* named(const std::vector<Device>& all, std::string_view word) {
 }
 
 }  // namespace
+
+std::optional<std::string> Judge::look(const Sample& sample, bool is_regular) {
+  // Looks between those of each second do not count as seconds.
+  if (is_regular) hot_for_ = sample.is_hot ? hot_for_ + 1 : 0;
+  std::string why = sample.trouble;
+  if (why.empty() && sample.broken_bits > broken_bits_)
+    why = "its memory has errors that ECC could not mend";
+  if (why.empty() && hot_for_ >= kTooLongHot)
+    why = "it has been slowed down by its heat for a minute";
+  if (why.empty() || is_told_) return std::nullopt;
+  is_told_ = true;
+  return why;
+}
 
 std::vector<Device> visible(const std::vector<Device>& all, std::optional<std::string_view> said) {
   if (!said) return all;

@@ -4,9 +4,10 @@
 
 #include "hpcbatch/scheduler.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <optional>
 #include <sstream>
@@ -44,12 +45,6 @@ bool has_one_of(std::string_view text, const std::array<std::string_view, N>& ph
   return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
     return text.find(phrase) != std::string_view::npos;
   });
-}
-
-inline std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 /// A shell says of a child that a signal ended it that it exited with this and the signal's number:

@@ -9,9 +9,10 @@
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/shell_quote.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 
-#include <charconv>
 #include <sstream>
 
 namespace hpcbatch {
@@ -22,13 +23,6 @@ std::string read_directory(const char* config_yaml) {
   const auto directory = keys.text("directory");
   if (directory && !directory->starts_with('/')) keys.fail("directory", "must be an absolute path");
   return directory.value_or("");
-}
-
-/// The whole text as a number.
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 std::string one_line(std::string text) {
@@ -63,9 +57,9 @@ std::optional<BatchJob> read_job(const std::vector<std::string>& words) {
   if (words[0] == "running") {
     job.state = BatchState::Running;
     if (words[3] != "-") {
-      long left = 0;
-      if (!read_number(words[3], left)) return std::nullopt;
-      job.time_left = std::chrono::seconds(left);
+      const auto left = number_in<long>(words[3]);
+      if (!left) return std::nullopt;
+      job.time_left = std::chrono::seconds(*left);
     }
     job.nodes = {words[4]};
     return job;
@@ -114,8 +108,8 @@ class Local final : public Scheduler {
 
   std::variant<std::string, SubmitRefused> read_submit(const CommandOutput& output) const override {
     const std::string number = one_line(output.standard_output);
-    unsigned long process = 0;
-    if (!output.timed_out && output.exit_code == 0 && read_number(number, process)) return number;
+    if (!output.timed_out && output.exit_code == 0 && number_in<unsigned long>(number))
+      return number;
     // Exit 3 is said by our own lines only, and before anything was started.  A script that is away
     // with its file system, no process or no space left: all of it may be better in a while.
     const bool refused = !output.timed_out && output.exit_code == 3;
@@ -171,11 +165,11 @@ class Local final : public Scheduler {
   Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
     Offer offer{.nodes = 1};
     for (const auto& words : words_by_line(output.standard_output)) {
-      unsigned long number = 0;
-      if (words.size() != 2 || !read_number(words[1], number)) continue;
-      if (words[0] == "cpus") offer.cpus = static_cast<double>(number);
-      if (words[0] == "memory") offer.memory = number * 1024;
-      if (words[0] == "gpus" && number > 0) offer.gpus[""] = static_cast<std::uint32_t>(number);
+      const auto number = words.size() == 2 ? number_in<unsigned long>(words[1]) : std::nullopt;
+      if (!number) continue;
+      if (words[0] == "cpus") offer.cpus = static_cast<double>(*number);
+      if (words[0] == "memory") offer.memory = *number * 1024;
+      if (words[0] == "gpus" && *number > 0) offer.gpus[""] = static_cast<std::uint32_t>(*number);
     }
     if (output.timed_out || output.exit_code != 0 || offer.cpus == 0 || offer.memory == 0) {
       return Error{Error::Kind::Transient,

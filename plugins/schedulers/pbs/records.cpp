@@ -3,7 +3,6 @@
 #include <hpcbatch/batch_time.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <iomanip>
 #include <locale>
@@ -97,13 +96,6 @@ std::vector<std::string_view> parts_of(std::string_view text, char by) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-std::optional<long> read_number(std::string_view text) {
-  long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::optional<std::chrono::sys_seconds> read_moment(std::string_view text) {

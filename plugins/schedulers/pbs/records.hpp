@@ -6,6 +6,8 @@
 // byte that is no UTF-8) makes a whole answer in JSON unreadable, where here it is a line.
 #pragma once
 
+#include <hpcbatch/text.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -43,7 +45,9 @@ std::optional<std::chrono::sys_seconds> read_moment(std::string_view text);
 /// Bytes: "24682416kb", "4gb", "100".
 std::optional<std::uint64_t> read_size(std::string_view text);
 
-std::optional<long> read_number(std::string_view text);
+inline std::optional<long> read_number(std::string_view text) {
+  return number_in<long>(text);
+}
 
 // What a batch job asked for, as its record has it.
 

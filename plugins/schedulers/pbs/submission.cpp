@@ -4,6 +4,8 @@
 #include "dialect.hpp"
 #include "hpcbatch/shell_quote.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -246,7 +248,6 @@ namespace {
 
 using submit_answer::has_one_of;
 using submit_answer::kSignalled;
-using submit_answer::lower_case;
 
 // Parts of the texts of OpenPBS, Torque and SLURM, in lower case, and the numbers of OpenPBS's
 // errors (15000 and more), of which an exit code keeps what is left modulo 256.
@@ -340,7 +341,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of(kHost, end) == std::string_view::npos;
 }
 
-std::optional<std::string> number_in(const std::string& line) {
+std::optional<std::string> job_number_in(const std::string& line) {
   return is_number(line) ? std::optional(line) : std::nullopt;
 }
 
@@ -349,7 +350,7 @@ std::optional<std::string> number_in(const std::string& line) {
 std::variant<std::string, SubmitRefused> read_qsub(const CommandOutput& output) {
   return submit_answer::read(
       output,
-      {.program = "qsub", .number_in = number_in, .one_line = one_line, .classify = classify});
+      {.program = "qsub", .number_in = job_number_in, .one_line = one_line, .classify = classify});
 }
 
 }  // namespace hpcbatch::pbs

@@ -1,5 +1,7 @@
 #include "answer_lines.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -94,11 +96,9 @@ std::map<std::string, double> gpus_in_gres(std::string_view gres) {
 std::optional<std::chrono::seconds> read_moment(std::string_view text) {
   // Beyond it sums would overflow.
   constexpr std::int64_t kLast = 1'000'000'000'000;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value <= 0 || value > kLast)
-    return std::nullopt;
-  return std::chrono::seconds{value};
+  const auto value = number_in<std::int64_t>(text);
+  if (!value || *value <= 0 || *value > kLast) return std::nullopt;
+  return std::chrono::seconds{*value};
 }
 
 }  // namespace hpcbatch::slurm

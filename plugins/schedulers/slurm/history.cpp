@@ -5,8 +5,8 @@
 #include "submission.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
-#include <charconv>
 #include <sstream>
 #include <string_view>
 
@@ -33,11 +33,8 @@ constexpr std::chrono::seconds kUnlimited = std::chrono::hours{24 * 365};
 
 /// Of a count that is written out; nothing for other words.
 std::optional<double> count_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1e12))
-    return std::nullopt;
-  return value;
+  const auto value = number_in<double>(text);
+  return value && *value >= 0 && *value < 1e12 ? value : std::nullopt;
 }
 
 /// Of "billing=4,cpu=4,gres/gpu:a100=2,gres/gpu=2,node=1": the sum without kinds, else that of them.

@@ -4,10 +4,10 @@
 #include "submission.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -34,12 +34,6 @@ fi
 printf '%send\n' "$mark"
 )sh";
 
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
 bool is_state(std::string_view word) {
   return !word.empty() &&
          word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string_view::npos;
@@ -59,13 +53,12 @@ bool add_ranges(std::string_view head, std::string_view ranges, std::string_view
     const auto dash = range.find('-');
     const std::string_view first = range.substr(0, dash);
     const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
-    unsigned long from = 0;
-    unsigned long to = 0;
-    if (first.size() > kLongestNodeName || !read_number(first, from) || !read_number(last, to) ||
-        to < from || to - from >= most - std::min(names.size(), most))
+    const auto from = number_in<unsigned long>(first), to = number_in<unsigned long>(last);
+    if (first.size() > kLongestNodeName || !from || !to || *to < *from ||
+        *to - *from >= most - std::min(names.size(), most))
       return false;
-    for (; from <= to; ++from) {
-      std::string number = std::to_string(from);
+    for (auto node = *from; node <= *to; ++node) {
+      std::string number = std::to_string(node);
       if (number.size() < first.size()) number.insert(0, first.size() - number.size(), '0');
       names.push_back(std::string(head) + number + std::string(tail));
     }

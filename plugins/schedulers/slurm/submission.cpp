@@ -4,6 +4,8 @@
 
 #include "hpcbatch/shell_quote.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,7 +17,6 @@ namespace hpcbatch::slurm {
 namespace {
 
 using submit_answer::has_one_of;
-using submit_answer::lower_case;
 
 /// A login shell has usually defined `module`; a batch script of sh has not.
 constexpr const char* kProfile =
@@ -257,7 +258,7 @@ std::vector<std::string> exclusion(const std::vector<std::string>& nodes) {
 namespace {
 
 /// "number;cluster"
-std::optional<std::string> number_in(const std::string& line) {
+std::optional<std::string> job_number_in(const std::string& line) {
   std::string number = line.substr(0, line.find(';'));
   return is_number(number) ? std::optional(std::move(number)) : std::nullopt;
 }
@@ -265,9 +266,10 @@ std::optional<std::string> number_in(const std::string& line) {
 }  // namespace
 
 std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {
-  return submit_answer::read(
-      output,
-      {.program = "sbatch", .number_in = number_in, .one_line = one_line, .classify = classify});
+  return submit_answer::read(output, {.program = "sbatch",
+                                      .number_in = job_number_in,
+                                      .one_line = one_line,
+                                      .classify = classify});
 }
 
 }  // namespace hpcbatch::slurm
