@@ -1,6 +1,5 @@
-#include "questions.hpp"
-
 #include "dialect.hpp"
+#include "pbs.hpp"
 #include "records.hpp"
 
 #include <hpcbatch/batch_time.hpp>
@@ -88,11 +87,12 @@ std::optional<PastJob> past_job_of(const Record& job) {
 
 }  // namespace
 
-CommandLine list_past(const std::string& dialect, seconds from, seconds until) {
-  return in_dialect(dialect, kPast, {std::to_string(from.count()), std::to_string(until.count())});
+CommandLine Pbs::list_past(seconds from, seconds until) const {
+  return in_dialect(settings_.dialect, kPast,
+                    {std::to_string(from.count()), std::to_string(until.count())});
 }
 
-Result<PastJobs> read_past(const CommandOutput& output) {
+Result<PastJobs> Pbs::read_past(const CommandOutput& output) const {
   const auto distrust = [](const std::string& why) {
     return Error{Error::Kind::Transient, "cannot list what the server keeps: " + why};
   };

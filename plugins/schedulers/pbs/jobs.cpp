@@ -1,6 +1,7 @@
 #include "jobs.hpp"
 
 #include "dialect.hpp"
+#include "pbs.hpp"
 #include "records.hpp"
 
 #include <hpcbatch/batch_time.hpp>
@@ -130,11 +131,13 @@ exit $failed
 
 }  // namespace
 
-CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names) {
-  return in_dialect(dialect, kOwnIds + std::string(kList), names);
+/// With those that have ended.
+CommandLine Pbs::poll(const std::string&, const std::vector<std::string>& names) const {
+  return in_dialect(settings_.dialect, kOwnIds + std::string(kList), names);
 }
 
-Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
+Result<std::vector<BatchJob>> Pbs::read_poll(const std::string& prefix,
+                                             const CommandOutput& output) const {
   if (output.timed_out) return no_listing("qstat gave no answer in time");
   if (output.exit_code != 0) {
     return no_listing("exit " + std::to_string(output.exit_code) + ": " +
@@ -172,8 +175,9 @@ std::vector<std::string> NodeNames::of(std::string_view exec_host) {
   return names;
 }
 
-CommandLine delete_jobs(const std::string& dialect, const std::vector<std::string>& names) {
-  return in_dialect(dialect, kDelete, names);
+CommandLine Pbs::cancel(const std::vector<std::string>& names,
+                        const std::vector<std::string>&) const {
+  return in_dialect(settings_.dialect, kDelete, names);
 }
 
 namespace {

@@ -23,10 +23,6 @@ Meaning meaning_of(const Record& job);
 /// What the scheduler notes of a batch job that waits.
 BatchState state_by_comment(std::string_view comment);
 
-/// With those that have ended.
-CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names);
-Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output);
-
 /// Nodes of the batch jobs of one answer: no more of them all together than that may name.
 class NodeNames {
  public:
@@ -51,8 +47,5 @@ own_ids() {
   esac
 }
 )sh";
-
-/// By name.
-CommandLine delete_jobs(const std::string& dialect, const std::vector<std::string>& names);
 
 }  // namespace hpcbatch::pbs

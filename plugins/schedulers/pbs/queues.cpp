@@ -1,6 +1,7 @@
 #include "queues.hpp"
 
 #include "dialect.hpp"
+#include "pbs.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 
@@ -284,12 +285,12 @@ Who who_asked(const std::vector<Record>& things) {
 
 }  // namespace
 
-CommandLine survey_queues(const std::string& dialect) {
-  return in_dialect(dialect, kSurvey, {});
+CommandLine Pbs::survey() const {
+  return in_dialect(settings_.dialect, kSurvey, {});
 }
 
-Result<Survey> read_survey(const Settings& settings, const CommandOutput& output) {
-  const auto answer = read_queues_and_nodes(settings, output);
+Result<Survey> Pbs::read_survey(const CommandOutput& output) const {
+  const auto answer = read_queues_and_nodes(settings_, output);
   if (!answer) return answer.error();
   Survey survey;
   const Who who = who_asked(answer->things);

@@ -39,7 +39,4 @@ Error no_offers(const std::string& why);
 /// In a list with commas or blanks.
 bool has_word(std::string_view list, std::string_view word);
 
-CommandLine survey_queues(const std::string& dialect);
-Result<Survey> read_survey(const Settings& settings, const CommandOutput& output);
-
 }  // namespace hpcbatch::pbs

@@ -1,8 +1,7 @@
-#include "questions.hpp"
-
 #include "../common/submit_answer.hpp"
 #include "dialect.hpp"
 #include "hpcbatch/shell_quote.hpp"
+#include "pbs.hpp"
 
 #include <hpcbatch/text.hpp>
 
@@ -131,9 +130,8 @@ std::vector<std::string> resources(const Settings& settings, const AllocationReq
 
 }  // namespace
 
-CommandLine qsub(const Settings& settings, const AllocationRequest& request,
-                 const std::string& script_path) {
-  std::vector<std::string> arguments = resources(settings, request);
+CommandLine Pbs::submit(const AllocationRequest& request, const std::string& script_path) const {
+  std::vector<std::string> arguments = resources(settings_, request);
   arguments.push_back(script_path);
   // `-r n`: an allocation that ran again would come with a pilot that nobody asked for.
   arguments.insert(arguments.end(),
@@ -141,7 +139,7 @@ CommandLine qsub(const Settings& settings, const AllocationRequest& request,
                     request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
   if (!request.partition.empty()) arguments.insert(arguments.end(), {"-q", request.partition});
   arguments.insert(arguments.end(), request.options.begin(), request.options.end());
-  return in_dialect(settings.dialect, kSubmit, arguments);
+  return in_dialect(settings_.dialect, kSubmit, arguments);
 }
 
 namespace {
@@ -224,7 +222,8 @@ std::string surroundings(const AllocationRequest& request) {
 
 }  // namespace
 
-std::string batch_script(const AllocationRequest& request) {
+/// With one pilot on each node.
+std::string Pbs::script(const AllocationRequest& request) const {
   std::string text = "#!/bin/sh\n# Allocation " + request.name + " of hpcbatch.\n";
   const std::string pilot = "exec " + shell_quoted(request.pilot) + "\n";
   if (request.nodes == 1) {
@@ -347,7 +346,8 @@ std::optional<std::string> job_number_in(const std::string& line) {
 
 }  // namespace
 
-std::variant<std::string, SubmitRefused> read_qsub(const CommandOutput& output) {
+/// A number alone is success. A refusal counts as one only where nothing can have been accepted.
+std::variant<std::string, SubmitRefused> Pbs::read_submit(const CommandOutput& output) const {
   return submit_answer::read(
       output,
       {.program = "qsub", .number_in = job_number_in, .one_line = one_line, .classify = classify});

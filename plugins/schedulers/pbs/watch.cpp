@@ -1,7 +1,6 @@
-#include "questions.hpp"
-
 #include "dialect.hpp"
 #include "jobs.hpp"
+#include "pbs.hpp"
 #include "records.hpp"
 #include "watched_jobs.hpp"
 
@@ -150,7 +149,8 @@ RoomOfNode room_of_node(const ComputeNode& node) {
 
 }  // namespace
 
-WatchedRoom read_room(const CommandOutput& output) {
+/// How full its nodes are, by the same answer.
+WatchedRoom Pbs::read_room(const CommandOutput& output) const {
   WatchedRoom room;
   const auto answer = answer_in(output.standard_output);
   if (!answer) return room;
@@ -171,11 +171,11 @@ WatchedRoom read_room(const CommandOutput& output) {
   return room;
 }
 
-CommandLine list_queue(const std::string& dialect) {
-  return in_dialect(dialect, kOwnIds + std::string(kLook), {});
+CommandLine Pbs::watch_queue() const {
+  return in_dialect(settings_.dialect, kOwnIds + std::string(kLook), {});
 }
 
-Result<WatchedQueue> read_queue(const CommandOutput& output) {
+Result<WatchedQueue> Pbs::read_queue(const CommandOutput& output) const {
   if (output.timed_out) return no_look("qstat gave no answer in time");
   if (output.exit_code != 0) {
     return no_look("exit " + std::to_string(output.exit_code) + ": " +

@@ -1,8 +1,5 @@
-#include "questions.hpp"
-
 #include "answer_lines.hpp"
-#include "listing.hpp"
-#include "submission.hpp"
+#include "slurm.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 #include <hpcbatch/text.hpp>
@@ -70,14 +67,14 @@ std::optional<PastJob> past_job_of(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) {
+CommandLine Slurm::list_past(std::chrono::seconds from, std::chrono::seconds until) const {
   return {.argv = {"sh", "-c", kPast, "sh", std::to_string(from.count()),
                    std::to_string(until.count())},
           .environment = {},
           .input = {}};
 }
 
-Result<PastJobs> read_past(const CommandOutput& output) {
+Result<PastJobs> Slurm::read_past(const CommandOutput& output) const {
   const auto distrust = [](const std::string& why) {
     return Error{Error::Kind::Transient, "cannot list what accounting keeps: " + why};
   };

@@ -1,7 +1,7 @@
 #include "listing.hpp"
 
 #include "answer_lines.hpp"
-#include "submission.hpp"
+#include "slurm.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 #include <hpcbatch/text.hpp>
@@ -117,13 +117,14 @@ Result<std::optional<BatchJob>> job_in(const MarkedRecord& record, NodeLists& li
 
 }  // namespace
 
-CommandLine list_jobs(const std::vector<std::string>& names) {
+CommandLine Slurm::poll(const std::string&, const std::vector<std::string>& names) const {
   CommandLine command{.argv = {"sh", "-c", std::string(kChooseMark) + kList, "sh"}};
   command.argv.insert(command.argv.end(), names.begin(), names.end());
   return command;
 }
 
-Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
+Result<std::vector<BatchJob>> Slurm::read_poll(const std::string& prefix,
+                                               const CommandOutput& output) const {
   if (output.timed_out) return distrust("squeue gave no answer in time");
   if (output.exit_code != 0) {
     return distrust("squeue exit " + std::to_string(output.exit_code) + ": " +

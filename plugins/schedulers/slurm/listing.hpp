@@ -12,9 +12,6 @@
 
 namespace hpcbatch::slurm {
 
-CommandLine list_jobs(const std::vector<std::string>& names);
-Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output);
-
 /// Takes node lists of one answer apart.  Bounded, for what is printed is short and what it means is
 /// not: a list names as many nodes as SLURM can have, all of an answer together
 /// `kMostNodesInAnAnswer`.

@@ -1,8 +1,6 @@
-#include "questions.hpp"
-
 #include "answer_lines.hpp"
 #include "listing.hpp"
-#include "submission.hpp"
+#include "slurm.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 
@@ -34,6 +32,13 @@ constexpr const char* kWaiting = R"sh({
   squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%V|%r' || echo hbfailed
 } | head -n 5000
 echo hbend
+)sh";
+
+// Lines of jobs are of fixed widths, which squeue keeps to.
+constexpr const char* kRoomLines = R"sh(
+scontrol -d -o show node 2>/dev/null | sed 's/^/hbnode|/'
+scontrol -o show reservation 2>/dev/null | sed -n 's/^ReservationName=/hbresv|&/p'
+squeue --all --local --noheader --array --states=pending,running,suspended,completing,configuring -O 'JobID:22,JobArrayID:40,NumNodes:10,tres-alloc:200,tres-per-node:100' 2>/dev/null | head -n 20000 | sed 's/^/hbroom|/;s/  */ /g'
 )sh";
 
 /// A limit that is none (UNLIMITED, of a partition without one).
@@ -115,13 +120,13 @@ WatchedJob job_of(const std::vector<std::string>& parts, const Names& names) {
 
 }  // namespace
 
-CommandLine list_queue() {
+CommandLine Slurm::watch_queue() const {
   return {.argv = {"sh", "-c", std::string(kChooseMark) + kShown + kRoomLines + kWaiting},
           .environment = {},
           .input = {}};
 }
 
-Result<WatchedQueue> read_queue(const CommandOutput& output) {
+Result<WatchedQueue> Slurm::read_queue(const CommandOutput& output) const {
   const auto distrust = [](const std::string& why) {
     return Error{Error::Kind::Transient, "cannot look at SLURM's queue: " + why};
   };
@@ -281,14 +286,8 @@ void drop_memory_nobody_counts(WatchedRoom& room) {
 
 }  // namespace
 
-// Lines of jobs are of fixed widths, which squeue keeps to.
-const char* const kRoomLines = R"sh(
-scontrol -d -o show node 2>/dev/null | sed 's/^/hbnode|/'
-scontrol -o show reservation 2>/dev/null | sed -n 's/^ReservationName=/hbresv|&/p'
-squeue --all --local --noheader --array --states=pending,running,suspended,completing,configuring -O 'JobID:22,JobArrayID:40,NumNodes:10,tres-alloc:200,tres-per-node:100' 2>/dev/null | head -n 20000 | sed 's/^/hbroom|/;s/  */ /g'
-)sh";
-
-WatchedRoom read_room(const CommandOutput& output) {
+/// How full the nodes are that a look at the queue shows, by the same answer.
+WatchedRoom Slurm::read_room(const CommandOutput& output) const {
   WatchedRoom room;
   NodeLists lists;
   std::optional<std::chrono::seconds> now;

@@ -1,4 +1,4 @@
-#include "submission.hpp"
+#include "slurm.hpp"
 
 #include "../common/submit_answer.hpp"
 
@@ -142,7 +142,7 @@ std::string one_line(const std::string& text) {
   return joined;
 }
 
-std::string batch_script(const AllocationRequest& request) {
+std::string Slurm::script(const AllocationRequest& request) const {
   std::ostringstream text;
   text << "#!/bin/sh\n# Allocation " << request.name << " of hpcbatch.\n";
   if (!request.setup.empty()) text << kProfile;
@@ -195,7 +195,7 @@ std::string joined_gres(const AllocationRequest& request, const std::string& of_
 
 }  // namespace
 
-CommandLine sbatch(const AllocationRequest& request, const std::string& script_path) {
+CommandLine Slurm::submit(const AllocationRequest& request, const std::string& script_path) const {
   // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
   // would have the node run a login shell first.  Without `--propagate=NONE` tasks would have the
   // limits of the login node, which are small.
@@ -223,13 +223,15 @@ CommandLine sbatch(const AllocationRequest& request, const std::string& script_p
   return command;
 }
 
-CommandLine sbatch_test(const AllocationRequest& request, const std::string& script_path) {
-  CommandLine command = sbatch(request, script_path);
+/// The controller looks at account, QOS, partition, limits and options, and says when it would start.
+CommandLine Slurm::try_submit(const AllocationRequest& request,
+                              const std::string& script_path) const {
+  CommandLine command = submit(request, script_path);
   command.argv.insert(command.argv.begin() + 1, "--test-only");
   return command;
 }
 
-Result<std::string> read_sbatch_test(const CommandOutput& output) {
+Result<std::string> Slurm::read_try_submit(const CommandOutput& output) const {
   // It speaks on its standard error, also where all is well.
   std::string text = one_line(output.standard_error + output.standard_output);
   if (!output.timed_out && output.exit_code == 0)
@@ -242,7 +244,8 @@ Result<std::string> read_sbatch_test(const CommandOutput& output) {
                "sbatch --test-only: " + text};
 }
 
-std::vector<std::string> exclusion(const std::vector<std::string>& nodes) {
+/// sbatch(1), --exclude; none where there is no name of a node.
+std::vector<std::string> Slurm::options_without(const std::vector<std::string>& nodes) const {
   std::string list;
   for (const std::string& node : nodes) {
     const bool is_name = !node.empty() && std::all_of(node.begin(), node.end(), [](char letter) {
@@ -265,7 +268,10 @@ std::optional<std::string> job_number_in(const std::string& line) {
 
 }  // namespace
 
-std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {
+/// The number alone is success.  A refusal counts as one only where nothing can have been accepted:
+/// a lost answer means a batch job as often as not (measured: it was there after "Socket timed
+/// out").
+std::variant<std::string, SubmitRefused> Slurm::read_submit(const CommandOutput& output) const {
   return submit_answer::read(output, {.program = "sbatch",
                                       .number_in = job_number_in,
                                       .one_line = one_line,

@@ -1,8 +1,5 @@
-#include "questions.hpp"
-
 #include "answer_lines.hpp"
-#include "listing.hpp"
-#include "submission.hpp"
+#include "slurm.hpp"
 
 #include <hpcbatch/batch_time.hpp>
 
@@ -173,11 +170,11 @@ void finish(Answer& answer) {
 
 }  // namespace
 
-CommandLine survey_partitions() {
+CommandLine Slurm::survey() const {
   return {.argv = {"sh", "-c", kSurvey}, .environment = {}, .input = {}};
 }
 
-Result<Survey> read_survey(const CommandOutput& output) {
+Result<Survey> Slurm::read_survey(const CommandOutput& output) const {
   const auto distrust = [](const std::string& why) {
     return Error{Error::Kind::Transient, "cannot list the partitions of SLURM: " + why};
   };
