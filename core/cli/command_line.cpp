@@ -19,69 +19,34 @@
 namespace hpcbatch {
 namespace {
 
-int do_verb(const Command& command, const Session& session) {
-  return match(
-      command, [](const ShowText&) { return kExitDone; },
-      [](const ShowVersion&) { return kExitDone; }, [](const EngineOptions&) { return kExitDone; },
-      [](const FsckOptions&) { return kExitDone; },
-      [](const SitesAddOptions&) { return kExitDone; },
-      [&](const RunCommand& c) { return run_task(c, session); },
-      [&](const SplitCommand& c) { return split_data_set(c, session); },
-      [&](const SubmitCommand& c) { return submit_tasks(c, session); },
-      [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
-      [&](const ChangeCommand& c) { return change_tasks(c, session); },
-      [&](const NodeRunCommand& c) { return no_nodes_here(c, session); },
-      [&](const TimeLeftCommand& c) { return show_time_left(c, session); },
-      [&](const ListCommand& c) { return list_tasks(c, session); },
-      [&](const ShowCommand& c) { return show_task(c, session); },
-      [&](const LogCommand& c) { return show_log(c, session); },
-      [&](const ExplainCommand& c) { return explain_task(c, session); },
-      [&](const InventoryCommand& c) { return show_inventory(c, session); },
-      [&](const EngineStartCommand& c) { return start_engine(c, session); },
-      [&](const EngineStopCommand& c) { return stop_engine(c, session); },
-      [&](const EngineReloadCommand& c) { return reload_engine(c, session); },
-      [&](const EngineStatusCommand& c) { return show_engine(c, session); },
-      [&](const DoctorCommand& c) { return check_installation(c, session); },
-      [&](const ReportCommand& c) { return report_usage(c, session); },
-      [&](const WaitsCommand& c) { return show_waits(c, session); },
-      [&](const KeepCommand& c) { return keep_pilots(c, session); },
-      [&](const SimCommand& c) { return replay_trace(c, session); },
-      [&](const NewToolCommand& c) { return start_tool(c, session); },
-      [&](const PluginCommand& c) { return care_for_plugins(c, session); },
-      [&](const TrainCommand& c) { return train_waits(c, session); },
-      [&](const TopCommand& c) { return show_top(c, session); },
-      [&](const BatchCommandsCommand& c) { return make_batch_commands(c, session); },
-      [&](const MetricsCommand& c) { return print_metrics(c, session); },
-      [&](const WebCommand& c) { return open_page(c, session); },
-      [&](const BackupCommand& c) { return back_up(c, session); },
-      [&](const DropboxCommand& c) { return watch_dropbox(c, session); });
-}
-
-int do_command(const Command& command, const Mains& mains) {
-  if (const auto* text = std::get_if<ShowText>(&command)) {
-    std::fputs(text->text.c_str(), stdout);
-    return kExitDone;
-  }
-  if (std::holds_alternative<ShowVersion>(command)) {
-    std::fputs(mains.version().c_str(), stdout);
-    return kExitDone;
-  }
-  // The engine has signals of its own.
-  if (const auto* options = std::get_if<EngineOptions>(&command)) return mains.engine(*options);
-  if (const auto* options = std::get_if<FsckOptions>(&command)) return mains.fsck(*options);
-  if (const auto* options = std::get_if<SitesAddOptions>(&command))
-    return mains.sites_add(*options);
-
+template <class Verb>
+int in_session(const Verb& verb) {
   const auto places = find_places(own_environment());
   if (!places) throw CommandError(kExitUsage, places.error().text);
   Interrupt interrupt;
   try {
-    return do_verb(command, {*places, interrupt});
+    return perform(verb, {*places, interrupt});
   } catch (const InterruptedByUser&) {
     // Taken off: it would end us once it is let through again.
     const int number = interrupt.take();
     return number == 0 ? kExitInterrupted : 128 + number;
   }
+}
+
+int show(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return kExitDone;
+}
+
+int do_command(const Command& command, const Mains& mains) {
+  return match(
+      command, [](const ShowText& shown) { return show(shown.text); },
+      [&](const ShowVersion&) { return show(mains.version()); },
+      // The engine has signals of its own.
+      [&](const EngineOptions& options) { return mains.engine(options); },
+      [&](const FsckOptions& options) { return mains.fsck(options); },
+      [&](const SitesAddOptions& options) { return mains.sites_add(options); },
+      [](const auto& verb) { return in_session(verb); });
 }
 
 int complain(const std::string& text, int exit_code) {

@@ -327,7 +327,7 @@ class SplitRun {
 
 }  // namespace
 
-int split_data_set(const SplitCommand& command, const Session& session) {
+int perform(const SplitCommand& command, const Session& session) {
   SplitRun run(command, session);
   try {
     return run.run();

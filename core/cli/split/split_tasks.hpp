@@ -81,6 +81,6 @@ class SplitFolder {
 // `split`: a data set as parts, one task each, and their merged result.
 
 /// Returns the exit code; throws CommandError or InterruptedByUser.
-int split_data_set(const SplitCommand& command, const Session& session);
+int perform(const SplitCommand& command, const Session& session);
 
 }  // namespace hpcbatch

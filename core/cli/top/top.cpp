@@ -245,7 +245,7 @@ class LiveView {
 
 }  // namespace
 
-int show_top(const TopCommand& command, const Session& session) {
+int perform(const TopCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   client.leave_trouble_out();  // it is on the picture

@@ -7,6 +7,6 @@
 namespace hpcbatch {
 
 /// The exit code; throws CommandError and InterruptedByUser.
-int show_top(const TopCommand& command, const Session& session);
+int perform(const TopCommand& command, const Session& session);
 
 }  // namespace hpcbatch

@@ -52,7 +52,7 @@ void make_link(const fs::path& program, const fs::path& link) {
 
 }  // namespace
 
-int make_batch_commands(const BatchCommandsCommand& command, const Session& /*session*/) {
+int perform(const BatchCommandsCommand& command, const Session& /*session*/) {
   const fs::path folder(command.directory);
   const fs::path program =
       fs::path(own_program()).parent_path() / (command.of_pbs ? "hpcbatch-pbs" : "hpcbatch-slurm");

@@ -13,7 +13,7 @@
 namespace hpcbatch {
 namespace json = boost::json;
 
-int change_tasks(const ChangeCommand& command, const Session& session) {
+int perform(const ChangeCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   json::object request;

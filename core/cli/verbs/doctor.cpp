@@ -344,7 +344,7 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
 
 }  // namespace
 
-int check_installation(const DoctorCommand& command, const Session& session) {
+int perform(const DoctorCommand& command, const Session& session) {
   const std::string program = own_program();
   std::vector<Check> checks;
   {

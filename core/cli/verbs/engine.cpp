@@ -118,7 +118,7 @@ bool start_to_end_what_is_left(EngineClient& client, const Session& session) {
 
 }  // namespace
 
-int start_engine(const EngineStartCommand& command, const Session& session) {
+int perform(const EngineStartCommand& command, const Session& session) {
   EngineClient client = session.client();
   const auto connect = [&] {
     return connect_or_start(client, session.places, session.interrupt,
@@ -154,7 +154,7 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
                          one_line(text_at(engine, "socket")) + "\n");
 }
 
-int stop_engine(const EngineStopCommand& command, const Session& session) {
+int perform(const EngineStopCommand& command, const Session& session) {
   const bool is_now = command.mode() == EngineStopCommand::Mode::Now;
   EngineClient client = session.client();
   const Answer connected = connect_to_running(client, session.places, session.interrupt);
@@ -180,13 +180,12 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
 }
 
 /// A new engine finds all that the old one had, and clients that wait outlast the change.
-int reload_engine(const EngineReloadCommand& command, const Session& session) {
+int perform(const EngineReloadCommand& command, const Session& session) {
   EngineClient client = session.client();
   const Answer connected = connect_to_running(client, session.places, session.interrupt);
   if (command.or_start && connected.outcome == Exchange::NoEngine &&
       !engine_elsewhere(session.places.home))
-    return start_engine({.config = std::nullopt, .until_idle = false, .json = command.json},
-                        session);
+    return perform(EngineStartCommand{.config = {}, .json = command.json}, session);
   const json::object before = client.get("/v1/engine");
   const std::string file = text_at(before, "config");
   const std::optional<std::string> config =
@@ -204,7 +203,7 @@ int reload_engine(const EngineReloadCommand& command, const Session& session) {
                          text_at(engine, "pid") + "\n");
 }
 
-int show_engine(const EngineStatusCommand& command, const Session& session) {
+int perform(const EngineStatusCommand& command, const Session& session) {
   EngineClient client = session.client();
   connect_to_running(client, session.places, session.interrupt);
   json::object engine = client.get("/v1/engine");
@@ -221,7 +220,7 @@ constexpr std::chrono::hours kLongestCopy{24};
 
 }  // namespace
 
-int back_up(const BackupCommand& command, const Session& session) {
+int perform(const BackupCommand& command, const Session& session) {
   EngineClient client = session.client();
   const boost::json::object answer =
       client.post("/v1/engine/backup", {{"file", command.file}}, kLongestCopy);
@@ -261,7 +260,7 @@ std::string keeps_text(const json::object& answer, std::optional<std::size_t> ro
 
 }  // namespace
 
-int keep_pilots(const KeepCommand& command, const Session& session) {
+int perform(const KeepCommand& command, const Session& session) {
   EngineClient client = session.client();
   json::object answer;
   if (command.shape.empty()) {
@@ -290,7 +289,7 @@ std::string line_of_dropbox(const json::object& box) {
 
 }  // namespace
 
-int watch_dropbox(const DropboxCommand& command, const Session& session) {
+int perform(const DropboxCommand& command, const Session& session) {
   EngineClient client = session.client();
   if (command.directory.empty()) {
     const json::object answer = client.get("/v1/dropboxes");

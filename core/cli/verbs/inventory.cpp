@@ -105,7 +105,7 @@ void add_what_it_took(EngineClient& client, json::object& tool) {
 
 }  // namespace
 
-int show_inventory(const InventoryCommand& command, const Session& session) {
+int perform(const InventoryCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   // What an engine would know is asked for before there is work for one.

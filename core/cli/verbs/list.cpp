@@ -146,7 +146,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
 
 }  // namespace
 
-int list_tasks(const ListCommand& command, const Session& session) {
+int perform(const ListCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   if (!command.ids.empty())

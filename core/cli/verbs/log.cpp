@@ -117,7 +117,7 @@ void print_log(EngineClient& client, const LogCommand& command, const std::strin
 
 }  // namespace
 
-int show_log(const LogCommand& command, const Session& session) {
+int perform(const LogCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);

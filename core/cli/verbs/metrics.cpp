@@ -5,7 +5,7 @@
 
 namespace hpcbatch {
 
-int print_metrics(const MetricsCommand&, const Session& session) {
+int perform(const MetricsCommand&, const Session& session) {
   EngineClient client = session.client();
   const Answer answer = client.http().request("GET", "/v1/metrics", "", EngineClient::kAnswerTime);
   // Tells what is wrong in the words of all verbs.

@@ -113,7 +113,7 @@ void write_new(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-int start_tool(const NewToolCommand& command, const Session& /*session*/) {
+int perform(const NewToolCommand& command, const Session& /*session*/) {
   if (!is_word(command.name))
     throw CommandError(kExitUsage,
                        fmt::format("'{}' is no name of a tool: it is letters, digits, '_', '-' and "

@@ -30,7 +30,7 @@ void become_node_run(const std::vector<std::string>& words) {
   ::execv(argv.front(), argv.data());
 }
 
-int no_nodes_here(const NodeRunCommand&, const Session&) {
+int perform(const NodeRunCommand&, const Session&) {
   const char* program = std::getenv("HPCBATCH_NODE_RUN");
   throw CommandError(kExitUsage,
                      program == nullptr

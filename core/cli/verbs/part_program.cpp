@@ -31,7 +31,7 @@ void become_part(const std::string& name, std::vector<std::string> words,
 
 // `web`: hands over to the program that serves the page.
 
-int open_page(const WebCommand& command, const Session& session) {
+int perform(const WebCommand& command, const Session& session) {
   const boost::json::object asked{{"port", command.port},
                                   {"view", command.view},
                                   {"stay", command.stay},
@@ -43,7 +43,7 @@ int open_page(const WebCommand& command, const Session& session) {
 
 // `plugin`: hands over to the program for those who write plugins.
 
-int care_for_plugins(const PluginCommand& command, const Session& session) {
+int perform(const PluginCommand& command, const Session& session) {
   const boost::json::object asked{{"verb", command.verb}, {"kind", command.kind},
                                   {"name", command.name}, {"directory", command.directory},
                                   {"file", command.file}, {"config", command.config},

@@ -103,7 +103,7 @@ void write_traces(EngineClient& client, const ReportCommand& command) {
 
 }  // namespace
 
-int report_usage(const ReportCommand& command, const Session& session) {
+int perform(const ReportCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   if (!command.otlp.empty()) {

@@ -354,7 +354,7 @@ int run_to_the_end(OutputFollower& follower, const Session& session, const std::
 
 }  // namespace
 
-int run_task(const RunCommand& command, const Session& session) {
+int perform(const RunCommand& command, const Session& session) {
   refuse_repeated(command.work, kExitOwnFailure);
   // Whoever reads our output may go away first; that is an answer of write() here and not our
   // death.

@@ -33,7 +33,7 @@ json::object shown(EngineClient& client, const std::string& id) {
 
 }  // namespace
 
-int show_task(const ShowCommand& command, const Session& session) {
+int perform(const ShowCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   bool is_first = true;
@@ -161,7 +161,7 @@ class Explanations {
 
 }  // namespace
 
-int explain_task(const ExplainCommand& command, const Session& session) {
+int perform(const ExplainCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   const std::vector<std::string> ids = one_by_one(resolve_ids(client, command.ids, command.name));

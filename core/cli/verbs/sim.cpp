@@ -164,7 +164,7 @@ std::string tables(const json::object& found) {
 
 }  // namespace
 
-int replay_trace(const SimCommand& command, const Session& session) {
+int perform(const SimCommand& command, const Session& session) {
   session.interrupt.let_through();  // reading and playing wait for nothing that hears of it
   std::istringstream in(text_of_file(command.trace));
   try {

@@ -141,7 +141,7 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory,
 
 }  // namespace
 
-int submit_tasks(const SubmitCommand& asked, const Session& session) {
+int perform(const SubmitCommand& asked, const Session& session) {
   const Surroundings around = look_around();
   // A script's are replaced by those of the command line.
   refuse_repeated(asked.work, kExitUsage);
@@ -186,8 +186,8 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   if (std::fflush(stdout) != 0)
     throw CommandError(kExitUsage, "cannot write to standard output; what was submitted, " +
                                        shortest_words(ids) + ", goes on");
-  const int code = wait_for_tasks(
-      {.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json}, session);
+  const int code =
+      perform(WaitCommand{.ids = ids, .name = "", .timeout = {}, .json = command.json}, session);
   // A script's own, as with sbatch --wait.
   if (asked.script.empty() || code != kExitTaskFailed) return code;
   find_engine(client, session.places, session.interrupt);

@@ -10,36 +10,37 @@
 
 namespace hpcbatch {
 
-int run_task(const RunCommand& command, const Session& session);
-int submit_tasks(const SubmitCommand& command, const Session& session);
-int wait_for_tasks(const WaitCommand& command, const Session& session);
-int change_tasks(const ChangeCommand& command, const Session& session);
+int perform(const RunCommand& command, const Session& session);
+int perform(const SubmitCommand& command, const Session& session);
+int perform(const WaitCommand& command, const Session& session);
+int perform(const ChangeCommand& command, const Session& session);
+int perform(const NodeRunCommand& command, const Session& session);
+int perform(const TimeLeftCommand& command, const Session& session);
+int perform(const ListCommand& command, const Session& session);
+int perform(const ShowCommand& command, const Session& session);
+int perform(const LogCommand& command, const Session& session);
+int perform(const ExplainCommand& command, const Session& session);
+int perform(const InventoryCommand& command, const Session& session);
+int perform(const EngineStartCommand& command, const Session& session);
+int perform(const EngineStopCommand& command, const Session& session);
+int perform(const EngineReloadCommand& command, const Session& session);
+int perform(const EngineStatusCommand& command, const Session& session);
+int perform(const DoctorCommand& command, const Session& session);
+int perform(const ReportCommand& command, const Session& session);
+int perform(const WaitsCommand& command, const Session& session);
+int perform(const KeepCommand& command, const Session& session);
+int perform(const SimCommand& command, const Session& session);
+int perform(const NewToolCommand& command, const Session& session);
+int perform(const PluginCommand& command, const Session& session);
+int perform(const TrainCommand& command, const Session& session);
+int perform(const DropboxCommand& command, const Session& session);
+int perform(const BatchCommandsCommand& command, const Session& session);
+int perform(const MetricsCommand& command, const Session& session);
+int perform(const WebCommand& command, const Session& session);
+int perform(const BackupCommand& command, const Session& session);
+
 /// In place of this process, where it is inside a task over several nodes; else it returns.
 void become_node_run(const std::vector<std::string>& words);
-int no_nodes_here(const NodeRunCommand& command, const Session& session);
-int show_time_left(const TimeLeftCommand& command, const Session& session);
-int list_tasks(const ListCommand& command, const Session& session);
-int show_task(const ShowCommand& command, const Session& session);
-int show_log(const LogCommand& command, const Session& session);
-int explain_task(const ExplainCommand& command, const Session& session);
-int show_inventory(const InventoryCommand& command, const Session& session);
-int start_engine(const EngineStartCommand& command, const Session& session);
-int stop_engine(const EngineStopCommand& command, const Session& session);
-int reload_engine(const EngineReloadCommand& command, const Session& session);
-int show_engine(const EngineStatusCommand& command, const Session& session);
-int check_installation(const DoctorCommand& command, const Session& session);
-int report_usage(const ReportCommand& command, const Session& session);
-int show_waits(const WaitsCommand& command, const Session& session);
-int keep_pilots(const KeepCommand& command, const Session& session);
-int replay_trace(const SimCommand& command, const Session& session);
-int start_tool(const NewToolCommand& command, const Session& session);
-int care_for_plugins(const PluginCommand& command, const Session& session);
-int train_waits(const TrainCommand& command, const Session& session);
-int watch_dropbox(const DropboxCommand& command, const Session& session);
-int make_batch_commands(const BatchCommandsCommand& command, const Session& session);
-int print_metrics(const MetricsCommand& command, const Session& session);
-int open_page(const WebCommand& command, const Session& session);
-int back_up(const BackupCommand& command, const Session& session);
 
 // Verbs that hand over to a program that is a part of an installation beside `hpcbatch` itself:
 // `plugin`, `web` and `waits train`.

@@ -101,7 +101,7 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
 
 }  // namespace
 
-int wait_for_tasks(const WaitCommand& command, const Session& session) {
+int perform(const WaitCommand& command, const Session& session) {
   StatusLine status;
   std::vector<std::string> ids = command.ids;
   try {
@@ -116,7 +116,7 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
 
 // `time-left`: inside a task, how long it may still run.
 
-int show_time_left(const TimeLeftCommand& command, const Session&) {
+int perform(const TimeLeftCommand& command, const Session&) {
   const char* said = std::getenv("HPCBATCH_DEADLINE");
   const std::string_view text = said == nullptr ? "" : said;
   const auto deadline = number_in<std::int64_t>(text);

@@ -35,7 +35,7 @@ std::size_t keep_of(json::object& waits, const WaitsCommand& command) {
 
 }  // namespace
 
-int show_waits(const WaitsCommand& command, const Session& session) {
+int perform(const WaitsCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   json::object waits = client.get("/v1/waits");
@@ -79,7 +79,7 @@ std::string site_of(const TrainCommand& command, EngineClient& client) {
 
 }  // namespace
 
-int train_waits(const TrainCommand& command, const Session& session) {
+int perform(const TrainCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   const json::object asked{{"site", site_of(command, client)},
