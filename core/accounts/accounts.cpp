@@ -82,36 +82,6 @@ bool needs_names(const PathFacts& facts) {
   });
 }
 
-}  // namespace
-
-void add_accounts(PathFacts& facts, const std::string& trust_group) {
-  if (!trust_group.empty()) add_group(facts, trust_group);
-  if (!needs_names(facts)) return;
-  add_account(facts, 0);
-  add_account(facts, facts.user);
-  for (const PathPart& part : facts.parts) {
-    add_account(facts, part.owner);
-    if (part.group_writes) add_group(facts, part.group);
-    for (const Grant& grant : part.grants) {
-      if (grant.is_group)
-        add_group(facts, grant.id);
-      else
-        add_account(facts, grant.id);
-    }
-  }
-}
-
-std::optional<Distrust> distrust(const std::string& path, Wanted wanted,
-                                 const std::string& trust_group) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  PathFacts facts = walk_path(error ? path : absolute.string(), ::geteuid());
-  add_accounts(facts, trust_group);
-  return distrust(facts, wanted, trust_group);
-}
-
-namespace {
-
 constexpr int kPatienceMs = 60'000;
 
 /// By the system calls themselves: the C library's would ask other threads to follow, and here are
@@ -182,6 +152,32 @@ int here(const std::function<int()>& work, Fd* opened) {
 }
 
 }  // namespace
+
+void add_accounts(PathFacts& facts, const std::string& trust_group) {
+  if (!trust_group.empty()) add_group(facts, trust_group);
+  if (!needs_names(facts)) return;
+  add_account(facts, 0);
+  add_account(facts, facts.user);
+  for (const PathPart& part : facts.parts) {
+    add_account(facts, part.owner);
+    if (part.group_writes) add_group(facts, part.group);
+    for (const Grant& grant : part.grants) {
+      if (grant.is_group)
+        add_group(facts, grant.id);
+      else
+        add_account(facts, grant.id);
+    }
+  }
+}
+
+std::optional<Distrust> distrust(const std::string& path, Wanted wanted,
+                                 const std::string& trust_group) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  PathFacts facts = walk_path(error ? path : absolute.string(), ::geteuid());
+  add_accounts(facts, trust_group);
+  return distrust(facts, wanted, trust_group);
+}
 
 UserRights rights_of_user(uid_t user) {
   UserRights rights{.user = user, .groups = {}};

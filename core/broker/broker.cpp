@@ -34,46 +34,6 @@ void normalise(std::vector<double>& prices, const std::vector<double>& units) {
   for (double& price : prices) price /= sum;
 }
 
-}  // namespace
-
-Prices match(const std::vector<double>& units, const std::vector<double>& busy,
-             const std::vector<Work>& all) {
-  const std::size_t devices = units.size();
-  // Of both the mean over all rounds.
-  Prices mean{std::vector<double>(devices, 0), std::vector<double>(devices, 0)};
-  if (devices == 0) return mean;
-  std::vector<double> prices(devices, 1);
-  normalise(prices, units);
-  for (int round = 1; round <= kRounds; ++round) {
-    std::vector<double> load = busy;
-    for (const Work& work : all) {
-      if (!runs_somewhere(work)) continue;
-      const std::size_t at = cheapest(prices, work.cost);
-      load[at] += work.tasks * work.cost[at];
-    }
-    for (std::size_t at = 0; at < devices; ++at) {
-      mean.of[at] += prices[at] / kRounds;
-      mean.until[at] += load[at] / units[at] / kRounds;
-    }
-    double highest = 0;
-    for (std::size_t at = 0; at < devices; ++at) highest = std::max(highest, load[at] / units[at]);
-    if (highest <= 0) break;
-    const double step = kFirstStep / std::sqrt(round);
-    for (std::size_t at = 0; at < devices; ++at)
-      prices[at] *= std::exp(step * (load[at] / units[at] / highest - 1));
-    normalise(prices, units);
-  }
-  return mean;
-}
-
-double regret(const Prices& prices, const Work& work, std::size_t device) {
-  if (!std::isfinite(work.cost[device])) return kNever;
-  const std::size_t best = cheapest(prices.of, work.cost);
-  return prices.of[device] * work.cost[device] / (prices.of[best] * work.cost[best]);
-}
-
-namespace {
-
 // Of fewer tasks on each device one trial would cost more than what is learned by it can bring.
 constexpr double kWorthTrial = 4;
 // More than prices differ: one place further back in its user's order.
@@ -120,6 +80,42 @@ double order_of(const Waiting& one, const std::string& device) {
 }
 
 }  // namespace
+
+Prices match(const std::vector<double>& units, const std::vector<double>& busy,
+             const std::vector<Work>& all) {
+  const std::size_t devices = units.size();
+  // Of both the mean over all rounds.
+  Prices mean{std::vector<double>(devices, 0), std::vector<double>(devices, 0)};
+  if (devices == 0) return mean;
+  std::vector<double> prices(devices, 1);
+  normalise(prices, units);
+  for (int round = 1; round <= kRounds; ++round) {
+    std::vector<double> load = busy;
+    for (const Work& work : all) {
+      if (!runs_somewhere(work)) continue;
+      const std::size_t at = cheapest(prices, work.cost);
+      load[at] += work.tasks * work.cost[at];
+    }
+    for (std::size_t at = 0; at < devices; ++at) {
+      mean.of[at] += prices[at] / kRounds;
+      mean.until[at] += load[at] / units[at] / kRounds;
+    }
+    double highest = 0;
+    for (std::size_t at = 0; at < devices; ++at) highest = std::max(highest, load[at] / units[at]);
+    if (highest <= 0) break;
+    const double step = kFirstStep / std::sqrt(round);
+    for (std::size_t at = 0; at < devices; ++at)
+      prices[at] *= std::exp(step * (load[at] / units[at] / highest - 1));
+    normalise(prices, units);
+  }
+  return mean;
+}
+
+double regret(const Prices& prices, const Work& work, std::size_t device) {
+  if (!std::isfinite(work.cost[device])) return kNever;
+  const std::size_t best = cheapest(prices.of, work.cost);
+  return prices.of[device] * work.cost[device] / (prices.of[best] * work.cost[best]);
+}
 
 /// Whether it ran on any device on which it can run.
 bool Broker::is_known(const Waiting& one) const {

@@ -21,25 +21,6 @@ class Whole : public JsonMaker<Whole> {
   boost::json::value take() { return stack_.release(); }
 };
 
-}  // namespace
-
-double exact_number(double number, std::string_view text) {
-  return number_in<double>(text).value_or(number);
-}
-
-boost::json::value parse_json(std::string_view text, boost::system::error_code& error,
-                              boost::json::storage_ptr storage,
-                              const boost::json::parse_options& options) {
-  error.clear();
-  boost::json::basic_parser<Whole> parser{options};
-  parser.handler().begin(std::move(storage));
-  const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
-  if (!error && read < text.size()) error = boost::json::error::extra_data;
-  return error ? boost::json::value() : parser.handler().take();
-}
-
-namespace {
-
 constexpr std::string_view kOfNumbers = "0123456789+-.eE";
 constexpr double kAllDigits = 1e15;
 
@@ -58,6 +39,21 @@ std::size_t size_of_string(std::string_view json) {
 }
 
 }  // namespace
+
+double exact_number(double number, std::string_view text) {
+  return number_in<double>(text).value_or(number);
+}
+
+boost::json::value parse_json(std::string_view text, boost::system::error_code& error,
+                              boost::json::storage_ptr storage,
+                              const boost::json::parse_options& options) {
+  error.clear();
+  boost::json::basic_parser<Whole> parser{options};
+  parser.handler().begin(std::move(storage));
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && read < text.size()) error = boost::json::error::extra_data;
+  return error ? boost::json::value() : parser.handler().take();
+}
 
 std::string with_plain_numbers(std::string_view json) {
   std::string out;

@@ -300,14 +300,6 @@ class Composer {
   std::set<std::string> names_;
 };
 
-}  // namespace
-
-SiteProposal propose_site(const Site& site, const Survey& survey) {
-  return Composer(site, survey).compose();
-}
-
-namespace {
-
 bool is_empty_or_comment(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t");
   return first == std::string::npos || line[first] == '#';
@@ -326,6 +318,10 @@ std::string indented(const std::string& item, std::size_t blanks) {
 }
 
 }  // namespace
+
+SiteProposal propose_site(const Site& site, const Survey& survey) {
+  return Composer(site, survey).compose();
+}
 
 std::optional<std::string> with_site(const std::string& configuration, const std::string& item) {
   const auto lines = lines_of(configuration);

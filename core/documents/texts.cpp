@@ -80,46 +80,6 @@ std::string the_only_with(std::string_view word, const std::vector<std::string>&
   return found;
 }
 
-}  // namespace
-
-std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
-  if (word.size() > 64) return "";
-  std::string whole = shortest_that_begins_with(word, known);
-  if (!whole.empty()) return whole;
-  std::string best;
-  // One letter in three may be wrong.
-  std::size_t least = std::max<std::size_t>(1, (letters_of(word) + 1) / 3);
-  for (const std::string& candidate : known) {
-    const std::size_t far = distance(word, candidate);
-    if (far < least || (best.empty() && far == least)) {
-      best = candidate;
-      least = far;
-    }
-  }
-  return best.empty() ? the_only_with(word, known) : best;
-}
-
-std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {
-  if (const std::string near = nearest_spelling(word, known); !near.empty()) {
-    return fmt::format("; did you mean '{}'?", near);
-  }
-  if (known.empty()) return "";
-  return fmt::format("; known are {}", fmt::join(known, ", "));
-}
-
-std::string meant_elsewhere(std::span<const NamedElsewhere> names, std::string_view word,
-                            const std::function<bool(std::string_view)>& may_be) {
-  const std::string wanted = fmt::format(" {} ", word);
-  if (word.empty() || word.find(' ') != std::string_view::npos) return "";
-  for (const NamedElsewhere& name : names) {
-    if (fmt::format(" {} ", name.theirs).find(wanted) != std::string::npos && may_be(name.ours))
-      return std::string(name.ours);
-  }
-  return "";
-}
-
-namespace {
-
 /// Length of the valid UTF-8 sequence at the start of `text`; 0 where there is none.
 std::size_t valid_sequence(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -215,6 +175,42 @@ std::size_t append_shown(std::string& out, std::string_view text, std::string_vi
 }
 
 }  // namespace
+
+std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
+  if (word.size() > 64) return "";
+  std::string whole = shortest_that_begins_with(word, known);
+  if (!whole.empty()) return whole;
+  std::string best;
+  // One letter in three may be wrong.
+  std::size_t least = std::max<std::size_t>(1, (letters_of(word) + 1) / 3);
+  for (const std::string& candidate : known) {
+    const std::size_t far = distance(word, candidate);
+    if (far < least || (best.empty() && far == least)) {
+      best = candidate;
+      least = far;
+    }
+  }
+  return best.empty() ? the_only_with(word, known) : best;
+}
+
+std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {
+  if (const std::string near = nearest_spelling(word, known); !near.empty()) {
+    return fmt::format("; did you mean '{}'?", near);
+  }
+  if (known.empty()) return "";
+  return fmt::format("; known are {}", fmt::join(known, ", "));
+}
+
+std::string meant_elsewhere(std::span<const NamedElsewhere> names, std::string_view word,
+                            const std::function<bool(std::string_view)>& may_be) {
+  const std::string wanted = fmt::format(" {} ", word);
+  if (word.empty() || word.find(' ') != std::string_view::npos) return "";
+  for (const NamedElsewhere& name : names) {
+    if (fmt::format(" {} ", name.theirs).find(wanted) != std::string::npos && may_be(name.ours))
+      return std::string(name.ours);
+  }
+  return "";
+}
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {

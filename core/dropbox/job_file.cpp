@@ -37,34 +37,6 @@ JobFile::Map map_of(const View& view, bool holds_paths) {
   return result;
 }
 
-}  // namespace
-
-JobFile job_of(const Node& document, const std::string& file) {
-  const View whole(document, file, "the job file");
-  MapView map = whole.map();
-  JobFile job;
-  job.script = map.get("script").non_empty_text();
-  if (const auto args = map.find("args")) job.args = map_of(*args, false);
-  job.inputs = map_of(map.get("input_map"), true);
-  job.outputs = map_of(map.get("output_map"), true);
-  job.document = document;
-  for (const char* reserved : {"hpc", "job"}) {
-    const auto is_it = [&](const Field& field) { return field.name == reserved; };
-    if (std::erase_if(job.document.fields, is_it) > 0) {
-      job.has_ours = true;
-      job.warnings.push_back(
-          fmt::format("'{}' in {} is ignored; it is ours to write", reserved, show_text(file)));
-    }
-  }
-  return job;
-}
-
-JobFile parse_job(std::string_view text, const std::string& file) {
-  return job_of(parse_yaml(text, file, kJobFileLimits), file);
-}
-
-namespace {
-
 constexpr std::string_view kLettersOfNames =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
@@ -96,6 +68,30 @@ bool is_number(std::string_view value) {
 }
 
 }  // namespace
+
+JobFile job_of(const Node& document, const std::string& file) {
+  const View whole(document, file, "the job file");
+  MapView map = whole.map();
+  JobFile job;
+  job.script = map.get("script").non_empty_text();
+  if (const auto args = map.find("args")) job.args = map_of(*args, false);
+  job.inputs = map_of(map.get("input_map"), true);
+  job.outputs = map_of(map.get("output_map"), true);
+  job.document = document;
+  for (const char* reserved : {"hpc", "job"}) {
+    const auto is_it = [&](const Field& field) { return field.name == reserved; };
+    if (std::erase_if(job.document.fields, is_it) > 0) {
+      job.has_ours = true;
+      job.warnings.push_back(
+          fmt::format("'{}' in {} is ignored; it is ours to write", reserved, show_text(file)));
+    }
+  }
+  return job;
+}
+
+JobFile parse_job(std::string_view text, const std::string& file) {
+  return job_of(parse_yaml(text, file, kJobFileLimits), file);
+}
 
 bool is_safe_in_shell(std::string_view value) {
   const auto is_safe = [](char c) {

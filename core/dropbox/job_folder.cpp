@@ -44,6 +44,97 @@ bool is_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
+constexpr std::size_t kLongest = 120;
+constexpr std::size_t kLongestEnding = 16;
+
+/// The ending tells a tool what kind of file it is, so it outlives all changes of the name.
+std::pair<std::string, std::string> parted(const std::string& name) {
+  const auto dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0 || name.size() - dot > kLongestEnding) return {name, ""};
+  return {name.substr(0, dot), name.substr(dot)};
+}
+
+struct OpenInput {
+  Fd descriptor;
+  struct stat status {};
+};
+
+Error missing(const std::string& path, std::string_view why) {
+  return Error{Error::Kind::Rejected,
+               fmt::format("input_missing: cannot use {}: {}", show_text(path, 300), why)};
+}
+
+/// Looks at the place of the open file itself, since a link of the reader's may have led there.
+bool could_open(const UserRights& reader, const OpenInput& input) {
+  const std::string place = real_path_of(input.descriptor.get());
+  return !place.empty() && has_right(reader, input.status, read_acl(place.c_str()), S_IROTH) &&
+         can_reach(reader, place);
+}
+
+Error not_his(const std::string& path, std::uint32_t owner_of_job, std::string_view why) {
+  return missing(
+      path, fmt::format("user {}, who owns the job file, cannot read it{}", owner_of_job, why));
+}
+
+/// As the owner of the job, where we may be him: then the kernel decides.
+Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
+  const bool is_ours = owner_of_job == ::geteuid();
+  const UserRights reader =
+      is_ours ? UserRights{.user = owner_of_job, .groups = {}} : rights_of_user(owner_of_job);
+  OpenInput input;
+  // A FIFO without a writer must not hold us.
+  const auto open = [&] {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  };
+  const UserRights us{.user = ::geteuid(), .groups = {}};
+  const int error = as_user(may_be_others() ? reader : us, open, &input.descriptor);
+  if (error == EACCES && !is_ours) return not_his(path, owner_of_job, ": Permission denied");
+  if (error != 0) return missing(path, std::strerror(error));
+  if (::fstat(input.descriptor.get(), &input.status) != 0)
+    return missing(path, std::strerror(errno));
+  if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
+  if (!is_ours && !may_be_others() && !could_open(reader, input))
+    return not_his(path, owner_of_job, "");
+  return input;
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+
+Result<void> copy_by_hand(int from, int to) {
+  errno = copy_all(from, to);
+  return errno == 0 ? Result<void>{} : errno_error("copying");
+}
+
+/// The bytes from `at` to `end`, in both files at the same place.
+Result<void> copy_range(int from, int to, off_t at, off_t end) {
+  while (at < end) {
+    off_t there = at;
+    const auto left = static_cast<std::size_t>(end - at);
+    const ssize_t done = ::copy_file_range(from, &at, to, &there, std::min(left, kMostAtOnce), 0);
+    if (done > 0 || (done < 0 && errno == EINTR)) continue;
+    break;  // some file systems cannot, and some answer 0 for a file that is not empty
+  }
+  std::vector<char> buffer(at < end ? kPiece : 0);
+  while (at < end) {
+    const auto left = static_cast<std::size_t>(end - at);
+    const ssize_t got = ::pread(from, buffer.data(), std::min(left, buffer.size()), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error("reading");
+    if (got == 0) return {};  // it was cut off meanwhile; who copies looks again
+    if (::lseek(to, at, SEEK_SET) < 0) return errno_error("writing");
+    if (auto written = write_content(to, {buffer.data(), static_cast<std::size_t>(got)}); !written)
+      return written;
+    at += got;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Workspace> Workspace::open(const std::string& path, const std::string& trust_group) {
@@ -165,20 +256,6 @@ std::vector<std::string> command_of(const std::string& script_path, std::string_
   return {"sh", script_path};
 }
 
-namespace {
-
-constexpr std::size_t kLongest = 120;
-constexpr std::size_t kLongestEnding = 16;
-
-/// The ending tells a tool what kind of file it is, so it outlives all changes of the name.
-std::pair<std::string, std::string> parted(const std::string& name) {
-  const auto dot = name.rfind('.');
-  if (dot == std::string::npos || dot == 0 || name.size() - dot > kLongestEnding) return {name, ""};
-  return {name.substr(0, dot), name.substr(dot)};
-}
-
-}  // namespace
-
 std::string staged_name(const std::string& path, std::set<std::string>& taken) {
   std::string name = path.substr(path.rfind('/') + 1);
   for (char& c : name) {
@@ -197,59 +274,6 @@ std::string staged_name(const std::string& path, std::set<std::string>& taken) {
   }
   return name;
 }
-
-namespace {
-
-struct OpenInput {
-  Fd descriptor;
-  struct stat status {};
-};
-
-Error missing(const std::string& path, std::string_view why) {
-  return Error{Error::Kind::Rejected,
-               fmt::format("input_missing: cannot use {}: {}", show_text(path, 300), why)};
-}
-
-/// Looks at the place of the open file itself, since a link of the reader's may have led there.
-bool could_open(const UserRights& reader, const OpenInput& input) {
-  const std::string place = real_path_of(input.descriptor.get());
-  return !place.empty() && has_right(reader, input.status, read_acl(place.c_str()), S_IROTH) &&
-         can_reach(reader, place);
-}
-
-Error not_his(const std::string& path, std::uint32_t owner_of_job, std::string_view why) {
-  return missing(
-      path, fmt::format("user {}, who owns the job file, cannot read it{}", owner_of_job, why));
-}
-
-/// As the owner of the job, where we may be him: then the kernel decides.
-Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
-  const bool is_ours = owner_of_job == ::geteuid();
-  const UserRights reader =
-      is_ours ? UserRights{.user = owner_of_job, .groups = {}} : rights_of_user(owner_of_job);
-  OpenInput input;
-  // A FIFO without a writer must not hold us.
-  const auto open = [&] {
-    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  };
-  const UserRights us{.user = ::geteuid(), .groups = {}};
-  const int error = as_user(may_be_others() ? reader : us, open, &input.descriptor);
-  if (error == EACCES && !is_ours) return not_his(path, owner_of_job, ": Permission denied");
-  if (error != 0) return missing(path, std::strerror(error));
-  if (::fstat(input.descriptor.get(), &input.status) != 0)
-    return missing(path, std::strerror(errno));
-  if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
-  if (!is_ours && !may_be_others() && !could_open(reader, input))
-    return not_his(path, owner_of_job, "");
-  return input;
-}
-
-bool is_same(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
-}
-
-}  // namespace
 
 Result<InputFile> look_at_input(const std::string& path, std::uint32_t owner_of_job) {
   const auto input = open_input(path, owner_of_job);
@@ -309,42 +333,6 @@ bool are_same_file(const std::string& a, const std::string& b, std::uint32_t own
   const UserRights us{.user = ::geteuid(), .groups = {}};
   return a == b || as_user(may_be_others() ? rights_of_user(owner_of_job) : us, compare) == 0;
 }
-
-namespace {
-
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
-
-Result<void> copy_by_hand(int from, int to) {
-  errno = copy_all(from, to);
-  return errno == 0 ? Result<void>{} : errno_error("copying");
-}
-
-/// The bytes from `at` to `end`, in both files at the same place.
-Result<void> copy_range(int from, int to, off_t at, off_t end) {
-  while (at < end) {
-    off_t there = at;
-    const auto left = static_cast<std::size_t>(end - at);
-    const ssize_t done = ::copy_file_range(from, &at, to, &there, std::min(left, kMostAtOnce), 0);
-    if (done > 0 || (done < 0 && errno == EINTR)) continue;
-    break;  // some file systems cannot, and some answer 0 for a file that is not empty
-  }
-  std::vector<char> buffer(at < end ? kPiece : 0);
-  while (at < end) {
-    const auto left = static_cast<std::size_t>(end - at);
-    const ssize_t got = ::pread(from, buffer.data(), std::min(left, buffer.size()), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error("reading");
-    if (got == 0) return {};  // it was cut off meanwhile; who copies looks again
-    if (::lseek(to, at, SEEK_SET) < 0) return errno_error("writing");
-    if (auto written = write_content(to, {buffer.data(), static_cast<std::size_t>(got)}); !written)
-      return written;
-    at += got;
-  }
-  return {};
-}
-
-}  // namespace
 
 Error errno_error(const std::string& what) {
   const int code = errno;

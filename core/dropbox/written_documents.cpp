@@ -66,85 +66,6 @@ JobFile::Map text_map(const View& view) {
   return map;
 }
 
-}  // namespace
-
-std::string job_key(const std::string& name, std::uint64_t inode, std::int64_t changed_ns,
-                    std::string_view content) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a: tells contents apart, proves nothing
-  for (const char c : content) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return fmt::format("{}:{}:{}:{:016x}", show_text(name, 120), inode, changed_ns, hash);
-}
-
-std::string submitted_document(const Submitted& job) {
-  return python_yaml(with_hpc(job));
-}
-
-std::string finished_document(const Submitted& job, const JobResult& result) {
-  Node document = with_hpc(job);
-  set(document, "job", result_node(result));
-  return python_yaml(document);
-}
-
-std::string refused_document(const Node& document, const JobResult& result, std::uint32_t owner) {
-  Node whole;
-  whole.kind = Node::Kind::Map;
-  if (document.kind == Node::Kind::Map) whole = document;
-  Node hpc;
-  set(hpc, "owner", integer_node(owner));
-  set(whole, "hpc", std::move(hpc));
-  set(whole, "job", result_node(result));
-  return python_yaml(whole);
-}
-
-std::optional<std::uint32_t> submitter_in(std::string_view text, const std::string& file) {
-  try {
-    const Node document = parse_yaml(text, file, kDocumentLimits);
-    const View whole(document, file, "the document");
-    MapView map = whole.map();
-    MapView hpc = map.get("hpc").map();
-    return static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
-  } catch (const DocumentError&) {
-    return std::nullopt;
-  }
-}
-
-ReadSubmitted parse_submitted(std::string_view text, const std::string& file) {
-  ReadSubmitted read;
-  const Node document = parse_yaml(text, file, kDocumentLimits);
-  const View whole(document, file, "the submitted job");
-  MapView map = whole.map();
-  MapView hpc = map.get("hpc").map();
-  read.job.key = hpc.get("key").non_empty_text();
-  read.job.workspace = hpc.get("workspace").absolute_path();
-  read.job.owner = static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
-  read.job.inputs = text_map(hpc.get("input_map"));
-  read.job.outputs = text_map(hpc.get("output_map"));
-  read.is_finished = map.find("job").has_value();
-  read.job.document = document;
-  std::erase_if(read.job.document.fields,
-                [](const Field& field) { return field.name == "hpc" || field.name == "job"; });
-  return read;
-}
-
-std::string local_time(Time time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const std::time_t whole = seconds.time_since_epoch().count();
-  std::tm parts{};
-  ::localtime_r(&whole, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     (time - seconds).count());
-}
-
-std::string shortened(std::string text, std::size_t most) {
-  if (text.size() <= most) return text;
-  const std::string_view all = text;
-  return fmt::format("{}\n[... {} bytes left out ...]\n{}", all.substr(0, most / 2),
-                     text.size() - most / 2 * 2, all.substr(text.size() - most / 2));
-}
-
-namespace {
-
 /// Words that YAML 1.1 takes for something else than a text.
 constexpr std::array<std::string_view, 10> kReserved{"y",   "n",    "yes",   "no",   "on",
                                                      "off", "true", "false", "null", "~"};
@@ -280,6 +201,81 @@ void write(const Node& node, std::size_t indent, bool begins_line, std::string& 
 }
 
 }  // namespace
+
+std::string job_key(const std::string& name, std::uint64_t inode, std::int64_t changed_ns,
+                    std::string_view content) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a: tells contents apart, proves nothing
+  for (const char c : content) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return fmt::format("{}:{}:{}:{:016x}", show_text(name, 120), inode, changed_ns, hash);
+}
+
+std::string submitted_document(const Submitted& job) {
+  return python_yaml(with_hpc(job));
+}
+
+std::string finished_document(const Submitted& job, const JobResult& result) {
+  Node document = with_hpc(job);
+  set(document, "job", result_node(result));
+  return python_yaml(document);
+}
+
+std::string refused_document(const Node& document, const JobResult& result, std::uint32_t owner) {
+  Node whole;
+  whole.kind = Node::Kind::Map;
+  if (document.kind == Node::Kind::Map) whole = document;
+  Node hpc;
+  set(hpc, "owner", integer_node(owner));
+  set(whole, "hpc", std::move(hpc));
+  set(whole, "job", result_node(result));
+  return python_yaml(whole);
+}
+
+std::optional<std::uint32_t> submitter_in(std::string_view text, const std::string& file) {
+  try {
+    const Node document = parse_yaml(text, file, kDocumentLimits);
+    const View whole(document, file, "the document");
+    MapView map = whole.map();
+    MapView hpc = map.get("hpc").map();
+    return static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
+  } catch (const DocumentError&) {
+    return std::nullopt;
+  }
+}
+
+ReadSubmitted parse_submitted(std::string_view text, const std::string& file) {
+  ReadSubmitted read;
+  const Node document = parse_yaml(text, file, kDocumentLimits);
+  const View whole(document, file, "the submitted job");
+  MapView map = whole.map();
+  MapView hpc = map.get("hpc").map();
+  read.job.key = hpc.get("key").non_empty_text();
+  read.job.workspace = hpc.get("workspace").absolute_path();
+  read.job.owner = static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
+  read.job.inputs = text_map(hpc.get("input_map"));
+  read.job.outputs = text_map(hpc.get("output_map"));
+  read.is_finished = map.find("job").has_value();
+  read.job.document = document;
+  std::erase_if(read.job.document.fields,
+                [](const Field& field) { return field.name == "hpc" || field.name == "job"; });
+  return read;
+}
+
+std::string local_time(Time time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const std::time_t whole = seconds.time_since_epoch().count();
+  std::tm parts{};
+  ::localtime_r(&whole, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     (time - seconds).count());
+}
+
+std::string shortened(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const std::string_view all = text;
+  return fmt::format("{}\n[... {} bytes left out ...]\n{}", all.substr(0, most / 2),
+                     text.size() - most / 2 * 2, all.substr(text.size() - most / 2));
+}
 
 std::string python_yaml(const Node& node) {
   std::string text;

@@ -70,36 +70,6 @@ std::vector<Number> taken_numbers(std::string_view& bytes) {
   return numbers;
 }
 
-}  // namespace
-
-std::string to_bytes(const Lesson& lesson) {
-  const TrainingTable& table = lesson.table;
-  std::string bytes;
-  put(bytes, lesson.config_yaml);
-  put(bytes, std::to_string(table.inputs.features.size()));
-  for (const std::string& name : table.inputs.features) put(bytes, name);
-  put(bytes, table.inputs.values);
-  put(bytes, table.waited);
-  put(bytes, table.weights);
-  put(bytes, table.is_pending);
-  return bytes;
-}
-
-Lesson lesson_of(std::string_view bytes) {
-  Lesson lesson;
-  lesson.config_yaml = taken(bytes);
-  std::size_t columns = std::stoul(std::string(taken(bytes)));
-  for (; columns > 0; --columns) lesson.table.inputs.features.emplace_back(taken(bytes));
-  lesson.table.inputs.values = taken_numbers<float>(bytes);
-  lesson.table.waited = taken_numbers<double>(bytes);
-  lesson.table.weights = taken_numbers<float>(bytes);
-  lesson.table.is_pending = taken_numbers<std::uint8_t>(bytes);
-  if (!bytes.empty()) throw std::invalid_argument("behind the table to learn from stands more");
-  return lesson;
-}
-
-namespace {
-
 constexpr int kLowestPriority = 19;
 constexpr std::size_t kMostSaid = 500;
 
@@ -170,44 +140,6 @@ Error died(const TrainingProcess& process, std::optional<int> status, std::strin
                         ::sigabbrev_np(WTERMSIG(*status)))};
   return {Error::Kind::Rejected, said.empty() ? "training ended without a model" : said};
 }
-
-}  // namespace
-
-Result<std::string> train_apart(const TrainingProcess& process, const Lesson& lesson) {
-  const Streams streams;
-  if (!streams.in || !streams.out || !streams.error)
-    return failed("make room to train a model", errno);
-  if (const int error = write_all(streams.in.get(), to_bytes(lesson)))
-    return failed("hand over what a model is to learn", error);
-  ::lseek(streams.in.get(), 0, SEEK_SET);
-  const auto child = spawn(process, streams);
-  if (!child) return child.error();
-  const auto status = wait_for(*child, process.longest);
-  if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
-    return died(process, status, read_from_start(streams.error.get()));
-  return read_from_start(streams.out.get());
-}
-
-int train_here(const PluginHost& plugins, const std::string& estimator) {
-  ::setpriority(PRIO_PROCESS, 0, kLowestPriority);
-  const auto fail = [](const std::string& why) {
-    std::fprintf(stderr, "%s\n", why.c_str());
-    return 1;
-  };
-  try {
-    const Lesson lesson = lesson_of(read_whole(STDIN_FILENO));
-    const auto plugin = plugins.estimator(estimator, lesson.config_yaml);
-    if (!plugin) return fail(plugin.error().text);
-    const auto model = guarded(estimator, [&] { return (*plugin)->train(lesson.table); });
-    if (!model) return fail(model.error().text);
-    const int error = write_all(STDOUT_FILENO, *model);
-    return error == 0 ? 0 : fail(std::string("cannot write the model: ") + std::strerror(error));
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
-}
-
-namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
@@ -332,44 +264,6 @@ json::object found_json(const Asked& asked, const foresight::WaitModelFacts& fac
           {"mean_square", facts.mean_square},
           {"mean_square_medians", facts.mean_square_medians}};
 }
-
-}  // namespace
-
-int learn_waits(const PluginHost& plugins, const json::value& value,
-                const LearnProgress& progress) {
-  const Asked asked = asked_by(value);
-  const auto places = find_places(own_environment());
-  if (!places) throw CommandError(kExitUsage, places.error().text);
-  const auto teacher = teacher_of(plugins, asked.estimator);
-  if (!teacher) throw CommandError(kExitUsage, teacher.error().text);
-  const Seconds now =
-      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
-  const Seconds first = now - asked.days * foresight::kDay;
-  const std::vector<PastJob> jobs = collect(*places, asked, first, now, progress);
-  progress("learning", 0, 1);
-  const auto learned = learn_site(jobs, first, now, *teacher);
-  progress("learning", 1, 1);
-  if (!learned)
-    throw CommandError(kExitUsage, fmt::format("no model of waits at {} was made: {}", asked.site,
-                                               learned.error().text));
-  keep(*places, asked.site, foresight::to_bytes(*learned));
-  const foresight::WaitModelFacts& facts = learned->facts;
-  if (asked.json)
-    print_json(found_json(asked, facts));
-  else
-    print(fmt::format(
-        "{} waits at {} taught a model: on the newest fifth, which it had not seen, its squared\n"
-        "error of logarithms is {:.3f}, where medians of the like have {:.3f}. Waits that are {}\n"
-        "days old count half, which did best here. The engine uses it\n"
-        "from its next look at the queue on, where what the queue shows does not suffice\n"
-        "(hpcbatch waits).\n",
-        facts.waits, asked.site, facts.mean_square, facts.mean_square_medians,
-        facts.half_life / foresight::kDay));
-  return kExitDone;
-}
-
-namespace {
 
 using namespace foresight;
 
@@ -507,6 +401,100 @@ Result<void> judge(WaitModelFacts& facts, const PastLesson& lesson, std::size_t 
 }
 
 }  // namespace
+
+std::string to_bytes(const Lesson& lesson) {
+  const TrainingTable& table = lesson.table;
+  std::string bytes;
+  put(bytes, lesson.config_yaml);
+  put(bytes, std::to_string(table.inputs.features.size()));
+  for (const std::string& name : table.inputs.features) put(bytes, name);
+  put(bytes, table.inputs.values);
+  put(bytes, table.waited);
+  put(bytes, table.weights);
+  put(bytes, table.is_pending);
+  return bytes;
+}
+
+Lesson lesson_of(std::string_view bytes) {
+  Lesson lesson;
+  lesson.config_yaml = taken(bytes);
+  std::size_t columns = std::stoul(std::string(taken(bytes)));
+  for (; columns > 0; --columns) lesson.table.inputs.features.emplace_back(taken(bytes));
+  lesson.table.inputs.values = taken_numbers<float>(bytes);
+  lesson.table.waited = taken_numbers<double>(bytes);
+  lesson.table.weights = taken_numbers<float>(bytes);
+  lesson.table.is_pending = taken_numbers<std::uint8_t>(bytes);
+  if (!bytes.empty()) throw std::invalid_argument("behind the table to learn from stands more");
+  return lesson;
+}
+
+Result<std::string> train_apart(const TrainingProcess& process, const Lesson& lesson) {
+  const Streams streams;
+  if (!streams.in || !streams.out || !streams.error)
+    return failed("make room to train a model", errno);
+  if (const int error = write_all(streams.in.get(), to_bytes(lesson)))
+    return failed("hand over what a model is to learn", error);
+  ::lseek(streams.in.get(), 0, SEEK_SET);
+  const auto child = spawn(process, streams);
+  if (!child) return child.error();
+  const auto status = wait_for(*child, process.longest);
+  if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+    return died(process, status, read_from_start(streams.error.get()));
+  return read_from_start(streams.out.get());
+}
+
+int train_here(const PluginHost& plugins, const std::string& estimator) {
+  ::setpriority(PRIO_PROCESS, 0, kLowestPriority);
+  const auto fail = [](const std::string& why) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    return 1;
+  };
+  try {
+    const Lesson lesson = lesson_of(read_whole(STDIN_FILENO));
+    const auto plugin = plugins.estimator(estimator, lesson.config_yaml);
+    if (!plugin) return fail(plugin.error().text);
+    const auto model = guarded(estimator, [&] { return (*plugin)->train(lesson.table); });
+    if (!model) return fail(model.error().text);
+    const int error = write_all(STDOUT_FILENO, *model);
+    return error == 0 ? 0 : fail(std::string("cannot write the model: ") + std::strerror(error));
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+int learn_waits(const PluginHost& plugins, const json::value& value,
+                const LearnProgress& progress) {
+  const Asked asked = asked_by(value);
+  const auto places = find_places(own_environment());
+  if (!places) throw CommandError(kExitUsage, places.error().text);
+  const auto teacher = teacher_of(plugins, asked.estimator);
+  if (!teacher) throw CommandError(kExitUsage, teacher.error().text);
+  const Seconds now =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  const Seconds first = now - asked.days * foresight::kDay;
+  const std::vector<PastJob> jobs = collect(*places, asked, first, now, progress);
+  progress("learning", 0, 1);
+  const auto learned = learn_site(jobs, first, now, *teacher);
+  progress("learning", 1, 1);
+  if (!learned)
+    throw CommandError(kExitUsage, fmt::format("no model of waits at {} was made: {}", asked.site,
+                                               learned.error().text));
+  keep(*places, asked.site, foresight::to_bytes(*learned));
+  const foresight::WaitModelFacts& facts = learned->facts;
+  if (asked.json)
+    print_json(found_json(asked, facts));
+  else
+    print(fmt::format(
+        "{} waits at {} taught a model: on the newest fifth, which it had not seen, its squared\n"
+        "error of logarithms is {:.3f}, where medians of the like have {:.3f}. Waits that are {}\n"
+        "days old count half, which did best here. The engine uses it\n"
+        "from its next look at the queue on, where what the queue shows does not suffice\n"
+        "(hpcbatch waits).\n",
+        facts.waits, asked.site, facts.mean_square, facts.mean_square_medians,
+        facts.half_life / foresight::kDay));
+  return kExitDone;
+}
 
 Result<WaitModelFile> learn_site(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
                                  const Teacher& teacher) {

@@ -34,6 +34,25 @@ std::size_t first_key(const Job& job) {
   return job.user < 0 ? kMost.size() - 1 : 0;
 }
 
+constexpr double kTooRare = 0.01;
+
+constexpr std::size_t kFewestWaits = 10;
+constexpr std::size_t kMostWaits = 300;
+/// So many in a row are a change.
+constexpr std::size_t kInARow = 3;
+constexpr double kNineInTen = 0.9, kOneInTen = 0.1;
+
+/// The k-th of those in order, k = q (n + 1).
+Seconds order_statistic(const std::vector<Seconds>& sorted, double q) {
+  const auto k =
+      static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size() + 1) - 1e-9));
+  return sorted[std::clamp<std::size_t>(k, 1, sorted.size()) - 1];
+}
+
+double log_of(Seconds wait) {
+  return std::log10(static_cast<double>(wait) + 1);
+}
+
 }  // namespace
 
 void RunTimes::Ring::add(float part, std::size_t most) {
@@ -88,12 +107,6 @@ Seconds RunTimeDraw::operator()(const Job& job, Seconds elapsed) {
   return times_->at(job, elapsed, at->second);
 }
 
-namespace {
-
-constexpr double kTooRare = 0.01;
-
-}  // namespace
-
 double binomial_at_most(std::size_t k, std::size_t n, double p) {
   if (k >= n) return 1;
   double sum = 0;
@@ -120,27 +133,6 @@ double Coverage::value() const {
   return static_cast<double>(std::count(held_.begin(), held_.end(), true)) /
          static_cast<double>(held_.size());
 }
-
-namespace {
-
-constexpr std::size_t kFewestWaits = 10;
-constexpr std::size_t kMostWaits = 300;
-/// So many in a row are a change.
-constexpr std::size_t kInARow = 3;
-constexpr double kNineInTen = 0.9, kOneInTen = 0.1;
-
-/// The k-th of those in order, k = q (n + 1).
-Seconds order_statistic(const std::vector<Seconds>& sorted, double q) {
-  const auto k =
-      static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size() + 1) - 1e-9));
-  return sorted[std::clamp<std::size_t>(k, 1, sorted.size()) - 1];
-}
-
-double log_of(Seconds wait) {
-  return std::log10(static_cast<double>(wait) + 1);
-}
-
-}  // namespace
 
 std::optional<WaitBound> WaitHistory::bound_of(Seconds waited) const {
   std::vector<Seconds> longer;

@@ -74,6 +74,31 @@ const KnownGpu* known(std::string_view part) {
   return is_variant ? find(part.substr(0, part.size() - 1)) : nullptr;
 }
 
+constexpr std::string_view kAny = "any";
+constexpr char kEither = '|';
+
+bool is_of_kinds(char c) {
+  constexpr std::string_view kBetween = "._-+";
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || kBetween.find(c) != kBetween.npos;
+}
+
+std::optional<double> finite_in(std::string_view text) {
+  const auto value = number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw std::invalid_argument("'" + std::string(text) + "' is not a number of GPUs; " +
+                              std::string(why));
+}
+
+double count_in(std::string_view text, std::string_view whole) {
+  const auto count = finite_in(text);
+  if (!count || *count < 0) refuse(whole, "say 1, a100 or a100:2");
+  if (const auto why = wrong_gpu_count(*count)) refuse(whole, *why);
+  return *count;
+}
+
 }  // namespace
 
 std::optional<GpuKind> gpu_kind(std::string_view name) {
@@ -134,35 +159,6 @@ std::optional<unsigned> parse_capability(std::string_view text) {
 std::string show_capability(unsigned capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
-
-namespace {
-
-constexpr std::string_view kAny = "any";
-constexpr char kEither = '|';
-
-bool is_of_kinds(char c) {
-  constexpr std::string_view kBetween = "._-+";
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || kBetween.find(c) != kBetween.npos;
-}
-
-std::optional<double> finite_in(std::string_view text) {
-  const auto value = number_in<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-[[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw std::invalid_argument("'" + std::string(text) + "' is not a number of GPUs; " +
-                              std::string(why));
-}
-
-double count_in(std::string_view text, std::string_view whole) {
-  const auto count = finite_in(text);
-  if (!count || *count < 0) refuse(whole, "say 1, a100 or a100:2");
-  if (const auto why = wrong_gpu_count(*count)) refuse(whole, *why);
-  return *count;
-}
-
-}  // namespace
 
 const std::vector<std::string> kGpuTerms{"count", "kind", "memory", "capability"};
 

@@ -60,6 +60,25 @@ void check(const NewProject& project, const fs::path& templates) {
                                             project.directory.string()));
 }
 
+namespace json = boost::json;
+
+json::object plugin_json(hpcbatch_plugin_kind kind, const PluginFile& plugin) {
+  json::object one{{"kind", kind_name(kind)}, {"name", plugin.name}};
+  const auto facts = PluginHost::check(plugin.path);
+  if (facts && facts->kind != kind)
+    one["refused"] =
+        "it is a plugin of kind " + kind_name(facts->kind) + "; put it into another directory";
+  else if (facts)
+    one["version"] = facts->version;
+  else
+    one["refused"] = facts.error().text;
+  one["path"] = plugin.path.string();
+  json::array hides;
+  for (const std::filesystem::path& hidden : plugin.hidden) hides.emplace_back(hidden.string());
+  if (!hides.empty()) one["hides"] = std::move(hides);
+  return one;
+}
+
 }  // namespace
 
 std::vector<fs::path> write_project(const NewProject& project, const fs::path& kit,
@@ -88,29 +107,6 @@ std::vector<fs::path> write_project(const NewProject& project, const fs::path& k
   }
   return written;
 }
-
-namespace {
-
-namespace json = boost::json;
-
-json::object plugin_json(hpcbatch_plugin_kind kind, const PluginFile& plugin) {
-  json::object one{{"kind", kind_name(kind)}, {"name", plugin.name}};
-  const auto facts = PluginHost::check(plugin.path);
-  if (facts && facts->kind != kind)
-    one["refused"] =
-        "it is a plugin of kind " + kind_name(facts->kind) + "; put it into another directory";
-  else if (facts)
-    one["version"] = facts->version;
-  else
-    one["refused"] = facts.error().text;
-  one["path"] = plugin.path.string();
-  json::array hides;
-  for (const std::filesystem::path& hidden : plugin.hidden) hides.emplace_back(hidden.string());
-  if (!hides.empty()) one["hides"] = std::move(hides);
-  return one;
-}
-
-}  // namespace
 
 json::object list_plugins(const std::vector<std::filesystem::path>& search) {
   json::array searched, plugins;

@@ -54,100 +54,6 @@ std::string above(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
 }
 
-}  // namespace
-
-std::vector<AclEntry> parse_acl(std::string_view bytes) {
-  constexpr std::size_t kHead = 4;
-  std::vector<AclEntry> entries;
-  unsigned mask = 7;
-  for (bytes.remove_prefix(std::min(kHead, bytes.size())); bytes.size() >= sizeof(AclEntry);
-       bytes.remove_prefix(sizeof(AclEntry))) {
-    AclEntry entry{};
-    std::memcpy(&entry, bytes.data(), sizeof entry);
-    if (entry.tag == AclEntry::Mask) mask = entry.rights;
-    entries.push_back(entry);
-  }
-  for (AclEntry& entry : entries) {
-    if (entry.tag == AclEntry::User || entry.tag == AclEntry::OwnGroup ||
-        entry.tag == AclEntry::NamedGroup)
-      entry.rights = static_cast<std::uint16_t>(entry.rights & mask);
-  }
-  return entries;
-}
-
-std::vector<AclEntry> read_acl(const char* path) {
-  std::vector<char> bytes(kLargestAcl);
-  const ssize_t size = ::getxattr(path, "system.posix_acl_access", bytes.data(), bytes.size());
-  if (size <= 0) return {};
-  return parse_acl({bytes.data(), static_cast<std::size_t>(size)});
-}
-
-void add_acl(PathPart& part, const std::vector<AclEntry>& acl) {
-  constexpr unsigned kWrite = 2;
-  for (const AclEntry& entry : acl) {
-    const bool writes = (entry.rights & kWrite) != 0;
-    if (entry.tag == AclEntry::OwnGroup)
-      part.group_writes = writes;  // the mode's bits are the mask
-    if ((entry.tag == AclEntry::User || entry.tag == AclEntry::NamedGroup) && writes)
-      part.grants.push_back({entry.tag == AclEntry::NamedGroup, entry.id});
-  }
-}
-
-void end_walk(PathFacts& facts, const std::string& at) {
-  facts.is_whole = true;
-  const auto last = std::find_if(facts.parts.rbegin(), facts.parts.rend(),
-                                 [&](const PathPart& part) { return part.path == at; });
-  if (last != facts.parts.rbegin() && last != facts.parts.rend())
-    facts.parts.push_back(PathPart(*last));
-}
-
-PathFacts walk_path(const std::string& path, uid_t user) {
-  PathFacts facts;
-  facts.user = user;
-  const auto stop = [&facts](const std::string& at, std::string why) {
-    facts.trouble_at = at;
-    facts.trouble = std::move(why);
-    return facts;
-  };
-  if (!path.starts_with('/')) return stop(path, "it is not an absolute path");
-  std::deque<std::string> names;
-  push_names(names, path);
-  std::string at = "/";
-  struct stat status {};
-  if (::lstat("/", &status) != 0) return stop("/", std::strerror(errno));
-  facts.parts.push_back(part_of(at, status));
-  int links = 0;
-  while (!names.empty()) {
-    const std::string name = std::move(names.front());
-    names.pop_front();
-    if (name == "..") {
-      at = above(at);
-      continue;
-    }
-    const std::string next = (at == "/" ? "" : at) + "/" + name;
-    if (::lstat(next.c_str(), &status) != 0) {
-      if (errno == ENOENT) return facts;
-      return stop(next, std::strerror(errno));
-    }
-    facts.parts.push_back(part_of(next, status));
-    if (!S_ISLNK(status.st_mode)) {
-      at = next;
-      if (!names.empty() && !S_ISDIR(status.st_mode)) return stop(next, std::strerror(ENOTDIR));
-      continue;
-    }
-    std::array<char, PATH_MAX> target;
-    const ssize_t size = ::readlink(next.c_str(), target.data(), target.size());
-    if (size <= 0) return stop(next, std::strerror(errno));
-    if (++links > kMostLinks) return stop(next, std::strerror(ELOOP));
-    if (target.front() == '/') at = "/";
-    push_names(names, {target.data(), static_cast<std::size_t>(size)});
-  }
-  end_walk(facts, at);
-  return facts;
-}
-
-namespace {
-
 class Judge {
  public:
   Judge(const PathFacts& facts, const std::string& trust_group) : facts_(facts) {
@@ -276,6 +182,96 @@ std::optional<Distrust> distrust_of_kind(const PathPart& last, Wanted wanted) {
 }
 
 }  // namespace
+
+std::vector<AclEntry> parse_acl(std::string_view bytes) {
+  constexpr std::size_t kHead = 4;
+  std::vector<AclEntry> entries;
+  unsigned mask = 7;
+  for (bytes.remove_prefix(std::min(kHead, bytes.size())); bytes.size() >= sizeof(AclEntry);
+       bytes.remove_prefix(sizeof(AclEntry))) {
+    AclEntry entry{};
+    std::memcpy(&entry, bytes.data(), sizeof entry);
+    if (entry.tag == AclEntry::Mask) mask = entry.rights;
+    entries.push_back(entry);
+  }
+  for (AclEntry& entry : entries) {
+    if (entry.tag == AclEntry::User || entry.tag == AclEntry::OwnGroup ||
+        entry.tag == AclEntry::NamedGroup)
+      entry.rights = static_cast<std::uint16_t>(entry.rights & mask);
+  }
+  return entries;
+}
+
+std::vector<AclEntry> read_acl(const char* path) {
+  std::vector<char> bytes(kLargestAcl);
+  const ssize_t size = ::getxattr(path, "system.posix_acl_access", bytes.data(), bytes.size());
+  if (size <= 0) return {};
+  return parse_acl({bytes.data(), static_cast<std::size_t>(size)});
+}
+
+void add_acl(PathPart& part, const std::vector<AclEntry>& acl) {
+  constexpr unsigned kWrite = 2;
+  for (const AclEntry& entry : acl) {
+    const bool writes = (entry.rights & kWrite) != 0;
+    if (entry.tag == AclEntry::OwnGroup)
+      part.group_writes = writes;  // the mode's bits are the mask
+    if ((entry.tag == AclEntry::User || entry.tag == AclEntry::NamedGroup) && writes)
+      part.grants.push_back({entry.tag == AclEntry::NamedGroup, entry.id});
+  }
+}
+
+void end_walk(PathFacts& facts, const std::string& at) {
+  facts.is_whole = true;
+  const auto last = std::find_if(facts.parts.rbegin(), facts.parts.rend(),
+                                 [&](const PathPart& part) { return part.path == at; });
+  if (last != facts.parts.rbegin() && last != facts.parts.rend())
+    facts.parts.push_back(PathPart(*last));
+}
+
+PathFacts walk_path(const std::string& path, uid_t user) {
+  PathFacts facts;
+  facts.user = user;
+  const auto stop = [&facts](const std::string& at, std::string why) {
+    facts.trouble_at = at;
+    facts.trouble = std::move(why);
+    return facts;
+  };
+  if (!path.starts_with('/')) return stop(path, "it is not an absolute path");
+  std::deque<std::string> names;
+  push_names(names, path);
+  std::string at = "/";
+  struct stat status {};
+  if (::lstat("/", &status) != 0) return stop("/", std::strerror(errno));
+  facts.parts.push_back(part_of(at, status));
+  int links = 0;
+  while (!names.empty()) {
+    const std::string name = std::move(names.front());
+    names.pop_front();
+    if (name == "..") {
+      at = above(at);
+      continue;
+    }
+    const std::string next = (at == "/" ? "" : at) + "/" + name;
+    if (::lstat(next.c_str(), &status) != 0) {
+      if (errno == ENOENT) return facts;
+      return stop(next, std::strerror(errno));
+    }
+    facts.parts.push_back(part_of(next, status));
+    if (!S_ISLNK(status.st_mode)) {
+      at = next;
+      if (!names.empty() && !S_ISDIR(status.st_mode)) return stop(next, std::strerror(ENOTDIR));
+      continue;
+    }
+    std::array<char, PATH_MAX> target;
+    const ssize_t size = ::readlink(next.c_str(), target.data(), target.size());
+    if (size <= 0) return stop(next, std::strerror(errno));
+    if (++links > kMostLinks) return stop(next, std::strerror(ELOOP));
+    if (target.front() == '/') at = "/";
+    push_names(names, {target.data(), static_cast<std::size_t>(size)});
+  }
+  end_walk(facts, at);
+  return facts;
+}
 
 std::optional<Distrust> distrust(const PathFacts& facts, Wanted wanted,
                                  const std::string& trust_group) {

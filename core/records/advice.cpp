@@ -39,29 +39,6 @@ void add_saving(std::vector<Advice>& all, Advice advice, double asked_together) 
   all.push_back(std::move(advice));
 }
 
-}  // namespace
-
-double memory_enough(const Profile& profile) {
-  if (profile.memory.count() < kFewestRuns) return 0;
-  return rounded_up(profile.memory.quantile(kAll) * kMemoryRoom);
-}
-
-double memory_for_most(const Profile& profile) {
-  if (profile.memory.count() < kFewestRuns) return 0;
-  return rounded_up(profile.memory.quantile(kMost) * kMemoryRoom);
-}
-
-double cpus_enough(const Profile& profile) {
-  if (profile.cpus.count() < kFewestRuns) return 0;
-  const double busy = profile.cpus.quantile(kMost);
-  // The last tenth of a cpu is noise.
-  if (busy <= 0.25) return 0.25;
-  if (busy <= 0.55) return 0.5;
-  return std::max(1.0, std::ceil(busy - 0.1));
-}
-
-namespace {
-
 /// Bytes that each device has on which the kind ran; 0: of one nobody knows that.
 double least_gpu_memory(const Profile& profile) {
   double least = 0;
@@ -88,7 +65,42 @@ bool is_worth_packing(const Profile& profile, double asked, double part) {
   return true;
 }
 
+constexpr std::array<std::string_view, 4> kWords{"kind", "site", "client", "day"};
+
+std::string key_of(const Cell& cell, By by) {
+  switch (by) {
+    case By::Kind:
+      return cell.kind;
+    case By::Site:
+      return cell.site;
+    case By::Client:
+      return cell.client;
+    case By::Day:
+      return show_day(cell.day);
+  }
+  return "";
+}
+
 }  // namespace
+
+double memory_enough(const Profile& profile) {
+  if (profile.memory.count() < kFewestRuns) return 0;
+  return rounded_up(profile.memory.quantile(kAll) * kMemoryRoom);
+}
+
+double memory_for_most(const Profile& profile) {
+  if (profile.memory.count() < kFewestRuns) return 0;
+  return rounded_up(profile.memory.quantile(kMost) * kMemoryRoom);
+}
+
+double cpus_enough(const Profile& profile) {
+  if (profile.cpus.count() < kFewestRuns) return 0;
+  const double busy = profile.cpus.quantile(kMost);
+  // The last tenth of a cpu is noise.
+  if (busy <= 0.25) return 0.25;
+  if (busy <= 0.55) return 0.5;
+  return std::max(1.0, std::ceil(busy - 0.1));
+}
 
 double gpus_enough(const Profile& profile) {
   // Two that each keep a GPU busy for 80 of 100 seconds do a fifth more together even where they
@@ -152,26 +164,6 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
   if (all.size() > most) all.resize(most);
   return all;
 }
-
-namespace {
-
-constexpr std::array<std::string_view, 4> kWords{"kind", "site", "client", "day"};
-
-std::string key_of(const Cell& cell, By by) {
-  switch (by) {
-    case By::Kind:
-      return cell.kind;
-    case By::Site:
-      return cell.site;
-    case By::Client:
-      return cell.client;
-    case By::Day:
-      return show_day(cell.day);
-  }
-  return "";
-}
-
-}  // namespace
 
 std::optional<By> parse_by(std::string_view word) {
   const auto at = std::find(kWords.begin(), kWords.end(), word);

@@ -35,6 +35,32 @@ std::string bytes(std::int64_t value) {
   return show(one);
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// `sample17.bam` -> `sample#.bam`.
+std::string without_numbers(std::string_view name) {
+  std::string kind;
+  for (const char c : name) {
+    if (!is_digit(c))
+      kind += c;
+    else if (kind.empty() || kind.back() != '#')
+      kind += '#';
+  }
+  return kind;
+}
+
+std::string on_a_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  if (text.size() <= kLongestKind) return text;
+  // Not within a letter of several bytes.
+  std::size_t end = kLongestKind;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 std::optional<Estimate> estimate_of(const Profile& profile) {
@@ -98,36 +124,6 @@ Estimated estimated(const Needs& needs, const Estimate& estimate, const std::str
   if (fits_somewhere(guessed, sites)) made.needs = std::move(guessed);
   return made;
 }
-
-namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// `sample17.bam` -> `sample#.bam`.
-std::string without_numbers(std::string_view name) {
-  std::string kind;
-  for (const char c : name) {
-    if (!is_digit(c))
-      kind += c;
-    else if (kind.empty() || kind.back() != '#')
-      kind += '#';
-  }
-  return kind;
-}
-
-std::string on_a_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  if (text.size() <= kLongestKind) return text;
-  // Not within a letter of several bytes.
-  std::size_t end = kLongestKind;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
-}
-
-}  // namespace
 
 std::string kind_of(const KindHints& hints) {
   if (!hints.said.empty()) return on_a_line(std::string(hints.said));

@@ -31,6 +31,21 @@ std::vector<std::string> seen_by_the_pilot(std::vector<std::string> setup) {
   return setup;
 }
 
+constexpr std::size_t kLongestReason = 500;
+constexpr std::size_t kLongestNumber = 64;
+
+bool is_allocation_name(std::string_view name) {
+  return !name.empty() && name.size() <= wire::kLongestAllocationName &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+}
+
+/// Also of a list that could not be taken apart.
+bool is_node_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestNodeName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
 }  // namespace
 
 AllocationRequest allocation_request(const Site& site, const Shape& shape, const std::string& name,
@@ -108,25 +123,6 @@ Result<void> add_choices(const Scheduler& scheduler, const std::vector<std::stri
   request.options.insert(request.options.end(), options->begin(), options->end());
   return {};
 }
-
-namespace {
-
-constexpr std::size_t kLongestReason = 500;
-constexpr std::size_t kLongestNumber = 64;
-
-bool is_allocation_name(std::string_view name) {
-  return !name.empty() && name.size() <= wire::kLongestAllocationName &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
-}
-
-/// Also of a list that could not be taken apart.
-bool is_node_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestNodeName &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
-}  // namespace
 
 std::vector<BatchJob> plain_jobs(std::vector<BatchJob> jobs) {
   std::erase_if(jobs, [](const BatchJob& job) { return !is_allocation_name(job.name); });

@@ -110,6 +110,9 @@ std::string address_of_route() {
   return "";
 }
 
+/// Nobody listens there (RFC 863): a pilot that tries it looks into its file again.
+constexpr std::uint16_t kDiscard = 9;
+
 }  // namespace
 
 std::optional<std::int64_t> memory_limit(const std::string& groups,
@@ -204,13 +207,6 @@ bool has_address(const std::string& address) {
   const Fd probe = here ? socket_for(*here) : Fd();
   return probe && ::bind(probe.get(), here->ai_addr, here->ai_addrlen) == 0;
 }
-
-namespace {
-
-/// Nobody listens there (RFC 863): a pilot that tries it looks into its file again.
-constexpr std::uint16_t kDiscard = 9;
-
-}  // namespace
 
 std::vector<std::string> direct_addresses(const Site& site, std::vector<std::string> outward) {
   if (!site.interface.empty()) return {site.interface};

@@ -28,6 +28,13 @@ std::string name_of_content(const std::string& name, const std::string& program)
   return name + wire::fingerprint(bytes_of(program));
 }
 
+Result<void> have_program(const ExchangeTools& tools, const PilotProgram& program,
+                          const std::string& workspace, Deadline deadline) {
+  if (tools.program_is_there) return {};
+  return guarded("transport",
+                 [&] { return program.deliver(*tools.transport, workspace, deadline); });
+}
+
 }  // namespace
 
 PilotProgram::PilotProgram(std::string file, std::string memory, std::string gpu_helper,
@@ -115,17 +122,6 @@ Result<std::string> run_exchange(Transport& transport, const ExchangeCommand& co
   }
   return text;
 }
-
-namespace {
-
-Result<void> have_program(const ExchangeTools& tools, const PilotProgram& program,
-                          const std::string& workspace, Deadline deadline) {
-  if (tools.program_is_there) return {};
-  return guarded("transport",
-                 [&] { return program.deliver(*tools.transport, workspace, deadline); });
-}
-
-}  // namespace
 
 Result<Fd> open_exchange(ExchangeTools& tools, const PilotProgram& program, const std::string& what,
                          const std::string& workspace, Deadline deadline) {

@@ -329,6 +329,38 @@ SiteCheck check_trust(const Site& site, Transport& transport, Deadline deadline)
   return {"trust", !found->is_refusal, found->text + found->group_hint};
 }
 
+constexpr const char* kScript = R"sh(
+command -v module >/dev/null 2>&1 || [ ! -r /etc/profile ] || . /etc/profile >/dev/null 2>&1
+command -v module >/dev/null 2>&1 || { echo hbnone; exit 0; }
+echo hbbegin
+module -t avail 2>&1
+echo hbend
+)sh";
+
+// What tasks of pilots most often want of a site.
+constexpr std::array<std::string_view, 6> kOfUse{"apptainer", "singularity", "singularityce",
+                                                 "cuda",      "ffmpeg",      "python"};
+constexpr std::size_t kMostShown = 8;
+
+/// Without what is said of it: "(default)", "(L)".
+std::string bare(const std::string& line) {
+  return line.substr(0, line.find('('));
+}
+
+bool is_name(const std::string& name) {
+  return !name.empty() && !name.ends_with(':') && !name.ends_with('/') && !name.starts_with('-') &&
+         name.find_first_of(" \t\r") == std::string::npos;
+}
+
+bool is_of_use(const std::string& name) {
+  const std::string_view tool = std::string_view(name).substr(0, name.find('/'));
+  return std::any_of(kOfUse.begin(), kOfUse.end(), [&](std::string_view one) {
+    return std::equal(tool.begin(), tool.end(), one.begin(), one.end(), [](char a, char b) {
+      return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+    });
+  });
+}
+
 }  // namespace
 
 Result<Survey> survey_site(const Scheduler& scheduler, Transport& transport, Deadline deadline) {
@@ -406,42 +438,6 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   (void)guarded("transport", [&] { return remove_files(transport, {folder}, deadline); });
   return report;
 }
-
-namespace {
-
-constexpr const char* kScript = R"sh(
-command -v module >/dev/null 2>&1 || [ ! -r /etc/profile ] || . /etc/profile >/dev/null 2>&1
-command -v module >/dev/null 2>&1 || { echo hbnone; exit 0; }
-echo hbbegin
-module -t avail 2>&1
-echo hbend
-)sh";
-
-// What tasks of pilots most often want of a site.
-constexpr std::array<std::string_view, 6> kOfUse{"apptainer", "singularity", "singularityce",
-                                                 "cuda",      "ffmpeg",      "python"};
-constexpr std::size_t kMostShown = 8;
-
-/// Without what is said of it: "(default)", "(L)".
-std::string bare(const std::string& line) {
-  return line.substr(0, line.find('('));
-}
-
-bool is_name(const std::string& name) {
-  return !name.empty() && !name.ends_with(':') && !name.ends_with('/') && !name.starts_with('-') &&
-         name.find_first_of(" \t\r") == std::string::npos;
-}
-
-bool is_of_use(const std::string& name) {
-  const std::string_view tool = std::string_view(name).substr(0, name.find('/'));
-  return std::any_of(kOfUse.begin(), kOfUse.end(), [&](std::string_view one) {
-    return std::equal(tool.begin(), tool.end(), one.begin(), one.end(), [](char a, char b) {
-      return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-    });
-  });
-}
-
-}  // namespace
 
 CommandLine list_modules() {
   return {.argv = {"sh", "-c", kScript}, .environment = {}, .input = {}};

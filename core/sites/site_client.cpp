@@ -43,44 +43,6 @@ std::string plain_line(std::string line) {
   return valid_utf8(line.size() > kMostOfALine ? line.substr(0, kMostOfALine - 3) + "..." : line);
 }
 
-}  // namespace
-
-std::vector<std::string> not_living(const std::vector<std::string>& names,
-                                    const std::vector<BatchJob>& jobs) {
-  std::vector<std::string> over = names;
-  for (const BatchJob& job : jobs) {
-    if (job.state != BatchState::Ended) std::erase(over, job.name);
-  }
-  return over;
-}
-
-CommandLine ask_output_tails(const std::string& directory, const std::vector<std::string>& names) {
-  CommandLine command{
-      .argv = {"sh", "-c", kOutputTailScript, "sh", directory}, .environment = {}, .input = {}};
-  command.argv.insert(command.argv.end(), names.begin(), names.end());
-  return command;
-}
-
-OutputTails read_output_tails(const std::vector<std::string>& names, const std::string& output) {
-  OutputTails words;
-  std::string name;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(kOutputHead)) {
-      const std::string said = line.substr(std::string_view(kOutputHead).size());
-      if (std::find(names.begin(), names.end(), said) != names.end()) {
-        name = said;
-        continue;
-      }
-    }
-    line = plain_line(std::move(line));
-    if (!name.empty() && !line.empty()) words[name] = std::move(line);
-  }
-  return words;
-}
-
-namespace {
-
 using namespace std::chrono_literals;
 
 constexpr auto kPollLimit = 60s;
@@ -176,6 +138,40 @@ Result<std::vector<std::string>> results_left(Transport& transport, const Alloca
 }
 
 }  // namespace
+
+std::vector<std::string> not_living(const std::vector<std::string>& names,
+                                    const std::vector<BatchJob>& jobs) {
+  std::vector<std::string> over = names;
+  for (const BatchJob& job : jobs) {
+    if (job.state != BatchState::Ended) std::erase(over, job.name);
+  }
+  return over;
+}
+
+CommandLine ask_output_tails(const std::string& directory, const std::vector<std::string>& names) {
+  CommandLine command{
+      .argv = {"sh", "-c", kOutputTailScript, "sh", directory}, .environment = {}, .input = {}};
+  command.argv.insert(command.argv.end(), names.begin(), names.end());
+  return command;
+}
+
+OutputTails read_output_tails(const std::vector<std::string>& names, const std::string& output) {
+  OutputTails words;
+  std::string name;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kOutputHead)) {
+      const std::string said = line.substr(std::string_view(kOutputHead).size());
+      if (std::find(names.begin(), names.end(), said) != names.end()) {
+        name = said;
+        continue;
+      }
+    }
+    line = plain_line(std::move(line));
+    if (!name.empty() && !line.empty()) words[name] = std::move(line);
+  }
+  return words;
+}
 
 SiteClient::SiteClient(asio::io_context& loop, const PluginHost& plugins, Site site,
                        PilotProgram program)

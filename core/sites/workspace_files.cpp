@@ -178,100 +178,6 @@ Result<std::vector<std::string>> list_here(const std::string& directory) {
   return names;
 }
 
-}  // namespace
-
-Result<void> write_files(Transport& transport, const std::vector<FileText>& files,
-                         Deadline deadline) {
-  if (files.empty()) return {};
-  const std::string what = "write " + files.front().path + (files.size() > 1 ? " and others" : "");
-  if (is_here(transport)) {
-    if (std::chrono::steady_clock::now() >= deadline) return too_late(what);
-    for (const FileText& file : files) {
-      if (auto written = write_here(file); !written) return written;
-    }
-    return {};
-  }
-  std::vector<std::string> words;
-  std::string input;
-  for (const FileText& file : files) {
-    const std::vector<std::string> told{fmt::format("{:o}", file.mode),
-                                        std::to_string(file.text.size()),
-                                        wire::sha256_of(file.text), file.path};
-    words.insert(words.end(), told.begin(), told.end());
-    input += file.text;
-  }
-  const auto done = run_script(transport, what, kWrite, words, std::move(input), deadline);
-  if (!done) return done.error();
-  return {};
-}
-
-Result<std::string> read_part(Transport& transport, const std::string& path, std::uint64_t offset,
-                              std::uint64_t length, Deadline deadline) {
-  if (is_here(transport)) return read_here(path, offset, length, deadline);
-  auto output =
-      run_script(transport, "read " + path, kRead,
-                 {path, std::to_string(offset + 1), std::to_string(length)}, {}, deadline);
-  if (!output) return output.error();
-  // The exit code is the last program's; the one that reads may have failed.
-  if (!output->standard_error.empty()) return cannot("read " + path, output->standard_error);
-  return std::move(output->standard_output);
-}
-
-Result<std::string> read_whole(Transport& transport, const std::string& path, Deadline deadline) {
-  std::string text;
-  while (true) {
-    const auto part = read_part(transport, path, text.size(), kReadAtATime, deadline);
-    if (!part) return part.error();
-    text += *part;
-    if (part->size() < kReadAtATime) return text;
-  }
-}
-
-Result<std::vector<std::string>> list_folder(Transport& transport, const std::string& directory,
-                                             Deadline deadline) {
-  if (is_here(transport)) return list_here(directory);
-  const auto output = run_script(transport, "list " + directory,
-                                 R"sh([ -e "$1" ] || [ ! -x "${1%/*}" ] || exit 0
-exec find "$1/." -mindepth 1 -maxdepth 1 -print0)sh",
-                                 {directory}, {}, deadline);
-  if (!output) {
-    if (output.error().text.find("No such file or directory") == std::string::npos)
-      return output.error();
-    return std::vector<std::string>();
-  }
-  std::vector<std::string> names;
-  std::string_view rest = output->standard_output;
-  while (!rest.empty()) {
-    const std::string_view path = rest.substr(0, rest.find('\0'));
-    names.emplace_back(path.substr(path.rfind('/') + 1));
-    rest.remove_prefix(std::min(rest.size(), path.size() + 1));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-Result<void> remove_files(Transport& transport, const std::vector<std::string>& all,
-                          Deadline deadline) {
-  std::vector<std::string> paths = all;
-  // With a slash at its end a link would be followed.
-  for (std::string& path : paths) {
-    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  }
-  if (is_here(transport)) return remove_here(paths);
-  for (std::size_t at = 0; at < paths.size(); at += kRemovedAtATime) {
-    const std::vector<std::string> some(
-        paths.begin() + static_cast<std::ptrdiff_t>(at),
-        paths.begin() + static_cast<std::ptrdiff_t>(std::min(at + kRemovedAtATime, paths.size())));
-    const auto done =
-        run_script(transport, "remove " + some.front() + (some.size() > 1 ? " and others" : ""),
-                   kRemove, some, {}, deadline);
-    if (!done) return done.error();
-  }
-  return {};
-}
-
-namespace {
-
 // As walk_path (posix/trusted_path.cpp) does it, in what every login node has; what it found is judged
 // here.  A name that holds a line's end could say lines of its own, so it is told as trouble.  The last
 // line says that nothing was cut off.
@@ -431,6 +337,96 @@ void add_line(PathFacts& path, std::string_view word, std::string_view line) {
 }
 
 }  // namespace
+
+Result<void> write_files(Transport& transport, const std::vector<FileText>& files,
+                         Deadline deadline) {
+  if (files.empty()) return {};
+  const std::string what = "write " + files.front().path + (files.size() > 1 ? " and others" : "");
+  if (is_here(transport)) {
+    if (std::chrono::steady_clock::now() >= deadline) return too_late(what);
+    for (const FileText& file : files) {
+      if (auto written = write_here(file); !written) return written;
+    }
+    return {};
+  }
+  std::vector<std::string> words;
+  std::string input;
+  for (const FileText& file : files) {
+    const std::vector<std::string> told{fmt::format("{:o}", file.mode),
+                                        std::to_string(file.text.size()),
+                                        wire::sha256_of(file.text), file.path};
+    words.insert(words.end(), told.begin(), told.end());
+    input += file.text;
+  }
+  const auto done = run_script(transport, what, kWrite, words, std::move(input), deadline);
+  if (!done) return done.error();
+  return {};
+}
+
+Result<std::string> read_part(Transport& transport, const std::string& path, std::uint64_t offset,
+                              std::uint64_t length, Deadline deadline) {
+  if (is_here(transport)) return read_here(path, offset, length, deadline);
+  auto output =
+      run_script(transport, "read " + path, kRead,
+                 {path, std::to_string(offset + 1), std::to_string(length)}, {}, deadline);
+  if (!output) return output.error();
+  // The exit code is the last program's; the one that reads may have failed.
+  if (!output->standard_error.empty()) return cannot("read " + path, output->standard_error);
+  return std::move(output->standard_output);
+}
+
+Result<std::string> read_whole(Transport& transport, const std::string& path, Deadline deadline) {
+  std::string text;
+  while (true) {
+    const auto part = read_part(transport, path, text.size(), kReadAtATime, deadline);
+    if (!part) return part.error();
+    text += *part;
+    if (part->size() < kReadAtATime) return text;
+  }
+}
+
+Result<std::vector<std::string>> list_folder(Transport& transport, const std::string& directory,
+                                             Deadline deadline) {
+  if (is_here(transport)) return list_here(directory);
+  const auto output = run_script(transport, "list " + directory,
+                                 R"sh([ -e "$1" ] || [ ! -x "${1%/*}" ] || exit 0
+exec find "$1/." -mindepth 1 -maxdepth 1 -print0)sh",
+                                 {directory}, {}, deadline);
+  if (!output) {
+    if (output.error().text.find("No such file or directory") == std::string::npos)
+      return output.error();
+    return std::vector<std::string>();
+  }
+  std::vector<std::string> names;
+  std::string_view rest = output->standard_output;
+  while (!rest.empty()) {
+    const std::string_view path = rest.substr(0, rest.find('\0'));
+    names.emplace_back(path.substr(path.rfind('/') + 1));
+    rest.remove_prefix(std::min(rest.size(), path.size() + 1));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> remove_files(Transport& transport, const std::vector<std::string>& all,
+                          Deadline deadline) {
+  std::vector<std::string> paths = all;
+  // With a slash at its end a link would be followed.
+  for (std::string& path : paths) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  }
+  if (is_here(transport)) return remove_here(paths);
+  for (std::size_t at = 0; at < paths.size(); at += kRemovedAtATime) {
+    const std::vector<std::string> some(
+        paths.begin() + static_cast<std::ptrdiff_t>(at),
+        paths.begin() + static_cast<std::ptrdiff_t>(std::min(at + kRemovedAtATime, paths.size())));
+    const auto done =
+        run_script(transport, "remove " + some.front() + (some.size() > 1 ? " and others" : ""),
+                   kRemove, some, {}, deadline);
+    if (!done) return done.error();
+  }
+  return {};
+}
 
 CommandLine look_at_workspace(const std::string& workspace, const std::string& trust_group) {
   return {

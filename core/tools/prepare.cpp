@@ -225,6 +225,60 @@ void check_plugins_needs(const ToolNeeds& said) {
   if (!is_sane) throw Refused("its plugin asks for an amount that no machine has");
 }
 
+using OfMany = FactDescription::OfMany;
+using KnownFacts = std::map<std::string, OfMany>;
+
+KnownFacts known_facts(const Tool& plugin) {
+  KnownFacts known;
+  if (const auto* facts = dynamic_cast<const InputFacts*>(&plugin)) {
+    for (const FactDescription& fact : facts->facts()) known.emplace(fact.name, fact.of_many);
+  }
+  return known;
+}
+
+void check_asked(const ToolFile& tool, const KnownFacts& known) {
+  std::vector<std::string> names{"size", "count"};
+  for (const auto& [name, of_many] : known) names.push_back(name);
+  for (const AskedFact& asked : tool.facts) {
+    if (known.contains(asked.fact)) continue;
+    throw std::runtime_error(
+        fmt::format("{} uses '{}.{}', and what its plugin {} tells of an input is {}{}",
+                    asked.place, asked.input, show_text(asked.fact, 40), tool.plugin,
+                    fmt::join(names, ", "), spelling_hint(asked.fact, names)));
+  }
+}
+
+double sane(double value, const AskedFact& asked, const InputFile& file) {
+  if (std::isfinite(value) && value >= 0) return value;
+  throw std::runtime_error(fmt::format("its plugin says that {} of {} is {:g}; mend the plugin",
+                                       asked.fact, show_text(file.path), value));
+}
+
+/// Calls `literal` with pieces of plain text and `name` with each name in braces and its form, in
+/// their order.
+template <class Literal, class Name>
+void walk(std::string_view text, Literal literal, Name name) {
+  while (!text.empty()) {
+    const auto brace = text.find_first_of("{}");
+    literal(text.substr(0, brace));
+    if (brace == std::string_view::npos) return;
+    text.remove_prefix(brace);
+    if (text.starts_with("{{") || text.starts_with("}}")) {
+      literal(text.substr(0, 1));
+      text.remove_prefix(2);
+      continue;
+    }
+    const auto end = text.find('}');
+    if (text.front() == '}' || end == std::string_view::npos) {
+      throw std::invalid_argument("a brace has no partner; write {{ or }} for the brace itself");
+    }
+    std::string_view inner = text.substr(1, end - 1);
+    const char form = take_form(inner);
+    name(inner, form);
+    text.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const ToolCall& call,
@@ -271,39 +325,6 @@ Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const Too
   }
 }
 
-namespace {
-
-using OfMany = FactDescription::OfMany;
-using KnownFacts = std::map<std::string, OfMany>;
-
-KnownFacts known_facts(const Tool& plugin) {
-  KnownFacts known;
-  if (const auto* facts = dynamic_cast<const InputFacts*>(&plugin)) {
-    for (const FactDescription& fact : facts->facts()) known.emplace(fact.name, fact.of_many);
-  }
-  return known;
-}
-
-void check_asked(const ToolFile& tool, const KnownFacts& known) {
-  std::vector<std::string> names{"size", "count"};
-  for (const auto& [name, of_many] : known) names.push_back(name);
-  for (const AskedFact& asked : tool.facts) {
-    if (known.contains(asked.fact)) continue;
-    throw std::runtime_error(
-        fmt::format("{} uses '{}.{}', and what its plugin {} tells of an input is {}{}",
-                    asked.place, asked.input, show_text(asked.fact, 40), tool.plugin,
-                    fmt::join(names, ", "), spelling_hint(asked.fact, names)));
-  }
-}
-
-double sane(double value, const AskedFact& asked, const InputFile& file) {
-  if (std::isfinite(value) && value >= 0) return value;
-  throw std::runtime_error(fmt::format("its plugin says that {} of {} is {:g}; mend the plugin",
-                                       asked.fact, show_text(file.path), value));
-}
-
-}  // namespace
-
 void check_facts(const ToolFile& tool, const Tool& plugin) {
   if (!tool.facts.empty()) check_asked(tool, known_facts(plugin));
 }
@@ -336,35 +357,6 @@ std::map<std::string, double> facts_of(const ToolFile& tool, const Tool& plugin,
   }
   return values;
 }
-
-namespace {
-
-/// Calls `literal` with pieces of plain text and `name` with each name in braces and its form, in
-/// their order.
-template <class Literal, class Name>
-void walk(std::string_view text, Literal literal, Name name) {
-  while (!text.empty()) {
-    const auto brace = text.find_first_of("{}");
-    literal(text.substr(0, brace));
-    if (brace == std::string_view::npos) return;
-    text.remove_prefix(brace);
-    if (text.starts_with("{{") || text.starts_with("}}")) {
-      literal(text.substr(0, 1));
-      text.remove_prefix(2);
-      continue;
-    }
-    const auto end = text.find('}');
-    if (text.front() == '}' || end == std::string_view::npos) {
-      throw std::invalid_argument("a brace has no partner; write {{ or }} for the brace itself");
-    }
-    std::string_view inner = text.substr(1, end - 1);
-    const char form = take_form(inner);
-    name(inner, form);
-    text.remove_prefix(end + 1);
-  }
-}
-
-}  // namespace
 
 std::vector<std::string> find_placeholders(std::string_view text) {
   std::vector<std::string> names;

@@ -275,6 +275,14 @@ void read_service(const View& view, const std::set<std::string>& names, ToolFile
     view.fail("a tool with a 'container' has no 'service': start the container in its command");
 }
 
+std::chrono::milliseconds milliseconds_of(const View& view) {
+  return std::chrono::ceil<std::chrono::milliseconds>(view.duration());
+}
+
+std::uint32_t count_of(const View& view, std::uint32_t most) {
+  return static_cast<std::uint32_t>(view.integer(1, most));
+}
+
 }  // namespace
 
 ToolFile parse_tool(const std::string& text, const std::string& path) {
@@ -359,18 +367,6 @@ std::string checked_value(const ParameterDeclaration& parameter, const std::stri
   }
   return result;
 }
-
-namespace {
-
-std::chrono::milliseconds milliseconds_of(const View& view) {
-  return std::chrono::ceil<std::chrono::milliseconds>(view.duration());
-}
-
-std::uint32_t count_of(const View& view, std::uint32_t most) {
-  return static_cast<std::uint32_t>(view.integer(1, most));
-}
-
-}  // namespace
 
 TaskService parse_service(const View& view, const std::string& tool) {
   MapView map = view.map();

@@ -39,6 +39,36 @@ json::array newer_of(const Points& points, std::uint64_t version) {
   return newer;
 }
 
+using namespace std::chrono_literals;
+
+constexpr auto kLookTime = 20s;
+constexpr std::chrono::milliseconds kRound = 1s;
+/// Rounds between two looks at what changes seldom.
+constexpr std::uint64_t kOftenRounds = 2, kSeldomRounds = 5, kWaitsRounds = 15;
+constexpr double kHourSeconds = 3600;
+/// A result may come to the engine this much after its end; asked for twice, it is kept once.
+constexpr double kLateSeconds = 3;
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+const json::array& list_of(const json::object& object, std::string_view name) {
+  static const json::array kNone;
+  const json::value* list = object.if_contains(name);
+  return list && list->is_array() ? list->get_array() : kNone;
+}
+
+json::array running_of(const json::array& tasks) {
+  json::array running;
+  for (const json::value& task : tasks) {
+    const json::object& object = task.as_object();
+    const json::value* state = object.if_contains("state");
+    if (state && *state == "running" && object.contains("pilot")) running.push_back(task);
+  }
+  return running;
+}
+
 }  // namespace
 
 void Picture::put(const std::string& section, const json::array& entries,
@@ -134,40 +164,6 @@ json::object Picture::since(std::uint64_t version) const {
   if (json::array runs = newer_of(runs_, version); !runs.empty()) changed["runs"] = std::move(runs);
   return changed;
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kLookTime = 20s;
-constexpr std::chrono::milliseconds kRound = 1s;
-/// Rounds between two looks at what changes seldom.
-constexpr std::uint64_t kOftenRounds = 2, kSeldomRounds = 5, kWaitsRounds = 15;
-constexpr double kHourSeconds = 3600;
-/// A result may come to the engine this much after its end; asked for twice, it is kept once.
-constexpr double kLateSeconds = 3;
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-const json::array& list_of(const json::object& object, std::string_view name) {
-  static const json::array kNone;
-  const json::value* list = object.if_contains(name);
-  return list && list->is_array() ? list->get_array() : kNone;
-}
-
-json::array running_of(const json::array& tasks) {
-  json::array running;
-  for (const json::value& task : tasks) {
-    const json::object& object = task.as_object();
-    const json::value* state = object.if_contains("state");
-    if (state && *state == "running" && object.contains("pilot")) running.push_back(task);
-  }
-  return running;
-}
-
-}  // namespace
 
 Watcher::Watcher(std::vector<std::string> sockets, bool may_change, int interrupt)
     : engine_(std::move(sockets), interrupt),

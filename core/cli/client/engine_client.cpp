@@ -66,6 +66,108 @@ std::string own_host() {
   return host;
 }
 
+/// What the engine itself says of trouble that it has, which may be why it does not answer another
+/// request.
+std::string trouble_of_engine(const Places& places) {
+  const Answer answer =
+      HttpClient(sockets_of(places), -1).request("GET", "/v1/engine", {}, kTroubleTime);
+  boost::system::error_code error;
+  const json::value value = json::parse(answer.body, error);
+  if (error || !value.is_object()) return {};
+  const std::string message = text_at(value.get_object(), "message");
+  return message.empty() ? "" : "; it says: " + one_line(message);
+}
+
+constexpr std::chrono::milliseconds kTryEvery{200};
+
+bool has_no_answer(const Answer& answer) {
+  switch (answer.outcome) {
+    case Exchange::NoEngine:
+    case Exchange::Lost:
+    case Exchange::TimedOut:
+      return true;
+    case Exchange::Answered:
+      return answer.status == kBusyStatus;
+    case Exchange::Interrupted:
+    case Exchange::Refused:
+      break;
+  }
+  return false;
+}
+
+/// A million tasks take the engine a while to read.
+constexpr std::chrono::minutes kSubmitTime{10};
+constexpr std::chrono::milliseconds kBetweenTries{200};
+constexpr int kTries = 5;
+
+/// An engine that is older than this program, where the program runs in a task.
+bool knows_no_within(const Answer& answer) {
+  return answer.outcome == Exchange::Answered && answer.status == 400 &&
+         answer.body.find("'within' is no key of a submit") != std::string::npos;
+}
+
+/// Only `explain` uses it.
+std::string without_within(boost::json::object request) {
+  request.erase("within");
+  return boost::json::serialize(request);
+}
+
+constexpr std::string_view kLast = "last";
+
+std::vector<std::string> last_ones(EngineClient& client, const std::string& task) {
+  const json::object answer = client.get("/v1/arrays?limit=1&client=" + encode_part(client_name()));
+  const Objects found = objects_at(answer, "arrays");
+  if (found.empty()) {
+    throw CommandError(kExitUsage,
+                       "you have submitted nothing that is known here; `hpcbatch list` shows what "
+                       "others have");
+  }
+  const json::object& newest = found.front();
+  if (task.empty() && newest.contains("submit")) return submissions_in(text_at(newest, "submit"));
+  return {text_at(newest, "id") + task};
+}
+
+/// Each task once, however often it is named: what is named whole is not named in part.
+std::vector<std::string> each_once(const std::vector<std::string>& ids) {
+  std::set<std::string> whole;
+  for (const std::string& id : ids) {
+    if (id.find('.') == std::string::npos) whole.insert(id);
+  }
+  std::vector<std::string> once;
+  std::map<std::string, IndexSet> parts;
+  std::set<std::string> told;
+  for (const std::string& id : ids) {
+    const std::size_t dot = id.find('.');
+    if (dot == std::string::npos) {
+      if (told.insert(id).second) once.push_back(id);
+      continue;
+    }
+    const std::string array = id.substr(0, dot);
+    auto indices = parse_index_set(id.substr(dot + 1));
+    if (whole.contains(array) || !indices) continue;
+    indices->remove(parts[array]);
+    if (indices->empty()) continue;
+    parts[array].add(*indices);
+    once.push_back(array + "." + to_string(*indices));
+  }
+  return once;
+}
+
+/// The ids of what a word of `key` names, each with the delay that the word had.
+json::array waits_of(EngineClient& client, std::string text, std::string_view key,
+                     const std::function<void()>& connect) {
+  std::string delay;
+  if (key == "after_start") {
+    delay = text.substr(delay_at(text));
+    text.resize(text.size() - delay.size());
+  }
+  if (text.starts_with(kLast)) connect();
+  json::array resolved;
+  for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
+    resolved.emplace_back(id + delay);
+  return resolved;
+}
+
 }  // namespace
 
 std::vector<std::string> sockets_of(const Places& places) {
@@ -138,22 +240,6 @@ std::optional<std::string> engine_not_heard(const Places& places) {
   return elsewhere ? elsewhere : engine_out_of_reach(places);
 }
 
-namespace {
-
-/// What the engine itself says of trouble that it has, which may be why it does not answer another
-/// request.
-std::string trouble_of_engine(const Places& places) {
-  const Answer answer =
-      HttpClient(sockets_of(places), -1).request("GET", "/v1/engine", {}, kTroubleTime);
-  boost::system::error_code error;
-  const json::value value = json::parse(answer.body, error);
-  if (error || !value.is_object()) return {};
-  const std::string message = text_at(value.get_object(), "message");
-  return message.empty() ? "" : "; it says: " + one_line(message);
-}
-
-}  // namespace
-
 EngineClient::EngineClient(const Places& places, int interrupt)
     : places_(places), http_(sockets_of(places), interrupt) {
   http_.when_slow(kPatience, [this](std::string_view method, const std::string& target) {
@@ -219,27 +305,6 @@ void EngineRevival::start(EngineClient& client) {
   say(one_line(said));
 }
 
-namespace {
-
-constexpr std::chrono::milliseconds kTryEvery{200};
-
-bool has_no_answer(const Answer& answer) {
-  switch (answer.outcome) {
-    case Exchange::NoEngine:
-    case Exchange::Lost:
-    case Exchange::TimedOut:
-      return true;
-    case Exchange::Answered:
-      return answer.status == kBusyStatus;
-    case Exchange::Interrupted:
-    case Exchange::Refused:
-      break;
-  }
-  return false;
-}
-
-}  // namespace
-
 Answer PatientClient::try_again(EngineAbsence::Clock::time_point now) {
   status_.show("the engine is away; trying again");
   if (!status_.is_visible() && away_.is_to_be_told(now))
@@ -285,27 +350,6 @@ boost::json::object PatientClient::post(const std::string& target, const std::st
   return ask("POST", target, body, time);
 }
 
-namespace {
-
-/// A million tasks take the engine a while to read.
-constexpr std::chrono::minutes kSubmitTime{10};
-constexpr std::chrono::milliseconds kBetweenTries{200};
-constexpr int kTries = 5;
-
-/// An engine that is older than this program, where the program runs in a task.
-bool knows_no_within(const Answer& answer) {
-  return answer.outcome == Exchange::Answered && answer.status == 400 &&
-         answer.body.find("'within' is no key of a submit") != std::string::npos;
-}
-
-/// Only `explain` uses it.
-std::string without_within(boost::json::object request) {
-  request.erase("within");
-  return boost::json::serialize(request);
-}
-
-}  // namespace
-
 std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
                                        const boost::json::object& request) {
   std::string body = boost::json::serialize(request);
@@ -349,51 +393,6 @@ bool cancel_now(const Places& places, const boost::json::array& ids,
   return answer.outcome == Exchange::Answered && answer.status == 200;
 }
 
-namespace {
-
-constexpr std::string_view kLast = "last";
-
-std::vector<std::string> last_ones(EngineClient& client, const std::string& task) {
-  const json::object answer = client.get("/v1/arrays?limit=1&client=" + encode_part(client_name()));
-  const Objects found = objects_at(answer, "arrays");
-  if (found.empty()) {
-    throw CommandError(kExitUsage,
-                       "you have submitted nothing that is known here; `hpcbatch list` shows what "
-                       "others have");
-  }
-  const json::object& newest = found.front();
-  if (task.empty() && newest.contains("submit")) return submissions_in(text_at(newest, "submit"));
-  return {text_at(newest, "id") + task};
-}
-
-/// Each task once, however often it is named: what is named whole is not named in part.
-std::vector<std::string> each_once(const std::vector<std::string>& ids) {
-  std::set<std::string> whole;
-  for (const std::string& id : ids) {
-    if (id.find('.') == std::string::npos) whole.insert(id);
-  }
-  std::vector<std::string> once;
-  std::map<std::string, IndexSet> parts;
-  std::set<std::string> told;
-  for (const std::string& id : ids) {
-    const std::size_t dot = id.find('.');
-    if (dot == std::string::npos) {
-      if (told.insert(id).second) once.push_back(id);
-      continue;
-    }
-    const std::string array = id.substr(0, dot);
-    auto indices = parse_index_set(id.substr(dot + 1));
-    if (whole.contains(array) || !indices) continue;
-    indices->remove(parts[array]);
-    if (indices->empty()) continue;
-    parts[array].add(*indices);
-    once.push_back(array + "." + to_string(*indices));
-  }
-  return once;
-}
-
-}  // namespace
-
 std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std::string>& words,
                                      const std::string& name) {
   std::vector<std::string> ids;
@@ -420,25 +419,6 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
   }
   return each_once(ids);
 }
-
-namespace {
-
-/// The ids of what a word of `key` names, each with the delay that the word had.
-json::array waits_of(EngineClient& client, std::string text, std::string_view key,
-                     const std::function<void()>& connect) {
-  std::string delay;
-  if (key == "after_start") {
-    delay = text.substr(delay_at(text));
-    text.resize(text.size() - delay.size());
-  }
-  if (text.starts_with(kLast)) connect();
-  json::array resolved;
-  for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
-    resolved.emplace_back(id + delay);
-  return resolved;
-}
-
-}  // namespace
 
 void resolve_waits(EngineClient& client, json::array& tasks, const std::function<void()>& connect) {
   for (json::value& task : tasks) {

@@ -129,6 +129,12 @@ std::string facts_of(const BatchRun& run) {
   return facts;
 }
 
+/// How many words the interpreter has.
+std::ptrdiff_t words_of_interpreter(const std::vector<std::string>& command) {
+  const std::size_t words = number_in<std::size_t>(command[kCount]).value_or(0);
+  return static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
+}
+
 }  // namespace
 
 std::vector<std::string> text_variables(const std::string& text, const std::string& file) {
@@ -188,16 +194,6 @@ void set_run(std::vector<std::string>& command, const BatchRun& run) {
   command[kFacts + 1] = run.signal;
   command[kFacts + 2] = run.signal_after;
 }
-
-namespace {
-
-/// How many words the interpreter has.
-std::ptrdiff_t words_of_interpreter(const std::vector<std::string>& command) {
-  const std::size_t words = number_in<std::size_t>(command[kCount]).value_or(0);
-  return static_cast<std::ptrdiff_t>(std::min(words, command.size() - kWords));
-}
-
-}  // namespace
 
 std::vector<std::string> without_batch(const std::vector<std::string>& command) {
   const auto begin = command.begin() + kWords;

@@ -47,6 +47,63 @@ std::optional<Submissions> submissions_of(std::string_view text) {
   return found;
 }
 
+/// `12_3`: of an array the task with the index 3, as batch systems write it.
+bool is_element(std::string_view text) {
+  const std::size_t line = text.find('_');
+  std::uint64_t array = 0, index = 0;
+  return line != std::string_view::npos && is_number(text.substr(0, line), array) && array > 0 &&
+         is_number(text.substr(line + 1), index);
+}
+
+constexpr std::array<const char*, 7> kWeek{"sunday",   "monday", "tuesday", "wednesday",
+                                           "thursday", "friday", "saturday"};
+
+std::tm local_of(std::time_t time) {
+  std::tm local{};
+  ::localtime_r(&time, &local);
+  return local;
+}
+
+/// So many days before today, at its beginning.
+std::time_t day_before(std::time_t now, int days) {
+  std::tm day = local_of(now);
+  day.tm_mday -= days;
+  day.tm_hour = day.tm_min = day.tm_sec = 0;
+  day.tm_isdst = -1;
+  return std::mktime(&day);
+}
+
+/// `2w` is 14d.
+std::string in_days(const std::string& text) {
+  if (!text.ends_with('w')) return text;
+  const auto weeks = number_in<int>(std::string_view(text).substr(0, text.size() - 1));
+  return weeks && *weeks < 10'000 ? std::to_string(*weeks * 7) + "d" : text;
+}
+
+std::optional<std::time_t> named_day(const std::string& said, std::time_t now) {
+  const std::string text = lower_case(said);
+  if (text == "today") return day_before(now, 0);
+  if (text == "yesterday") return day_before(now, 1);
+  const auto at = std::find(kWeek.begin(), kWeek.end(), text);
+  if (at == kWeek.end()) return std::nullopt;
+  const int back = (local_of(now).tm_wday - static_cast<int>(at - kWeek.begin()) + 7) % 7;
+  return day_before(now, back);
+}
+
+std::optional<std::time_t> date(const std::string& text) {
+  for (const char* format : {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"}) {
+    std::tm moment{};
+    const char* end = ::strptime(text.c_str(), format, &moment);
+    if (end == nullptr || *end != '\0') continue;
+    const std::tm asked = moment;
+    moment.tm_isdst = -1;
+    const std::time_t time = std::mktime(&moment);
+    // The 31st of June is another day.
+    if (moment.tm_mday == asked.tm_mday && moment.tm_mon == asked.tm_mon) return time;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> submissions_in(const std::string& id) {
@@ -74,18 +131,6 @@ std::string shortest_words(const std::vector<std::string>& ids) {
   }
   return words;
 }
-
-namespace {
-
-/// `12_3`: of an array the task with the index 3, as batch systems write it.
-bool is_element(std::string_view text) {
-  const std::size_t line = text.find('_');
-  std::uint64_t array = 0, index = 0;
-  return line != std::string_view::npos && is_number(text.substr(0, line), array) && array > 0 &&
-         is_number(text.substr(line + 1), index);
-}
-
-}  // namespace
 
 const std::string& checked_id(const std::string& text) {
   const std::size_t dot = text.find('.');
@@ -175,59 +220,6 @@ Assignments WorkOptions::pairs(std::string_view key) const {
     for (const std::string& text : at->second) all.push_back(parse_assignment(text, key));
   return all;
 }
-
-namespace {
-
-constexpr std::array<const char*, 7> kWeek{"sunday",   "monday", "tuesday", "wednesday",
-                                           "thursday", "friday", "saturday"};
-
-std::tm local_of(std::time_t time) {
-  std::tm local{};
-  ::localtime_r(&time, &local);
-  return local;
-}
-
-/// So many days before today, at its beginning.
-std::time_t day_before(std::time_t now, int days) {
-  std::tm day = local_of(now);
-  day.tm_mday -= days;
-  day.tm_hour = day.tm_min = day.tm_sec = 0;
-  day.tm_isdst = -1;
-  return std::mktime(&day);
-}
-
-/// `2w` is 14d.
-std::string in_days(const std::string& text) {
-  if (!text.ends_with('w')) return text;
-  const auto weeks = number_in<int>(std::string_view(text).substr(0, text.size() - 1));
-  return weeks && *weeks < 10'000 ? std::to_string(*weeks * 7) + "d" : text;
-}
-
-std::optional<std::time_t> named_day(const std::string& said, std::time_t now) {
-  const std::string text = lower_case(said);
-  if (text == "today") return day_before(now, 0);
-  if (text == "yesterday") return day_before(now, 1);
-  const auto at = std::find(kWeek.begin(), kWeek.end(), text);
-  if (at == kWeek.end()) return std::nullopt;
-  const int back = (local_of(now).tm_wday - static_cast<int>(at - kWeek.begin()) + 7) % 7;
-  return day_before(now, back);
-}
-
-std::optional<std::time_t> date(const std::string& text) {
-  for (const char* format : {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"}) {
-    std::tm moment{};
-    const char* end = ::strptime(text.c_str(), format, &moment);
-    if (end == nullptr || *end != '\0') continue;
-    const std::tm asked = moment;
-    moment.tm_isdst = -1;
-    const std::time_t time = std::mktime(&moment);
-    // The 31st of June is another day.
-    if (moment.tm_mday == asked.tm_mday && moment.tm_mon == asked.tm_mon) return time;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::time_t parse_since(const std::string& text, std::time_t now) {
   const auto duration = parse_duration(in_days(text));

@@ -25,35 +25,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kTasksOnAPage = 100'000;
 
-}  // namespace
-
-std::optional<IndexSet> indices_of(const std::string& id, const std::string& submission) {
-  const std::size_t dot = id.find('.');
-  if (dot == std::string::npos || id.compare(0, dot, submission) != 0) return std::nullopt;
-  return parse_index_set(id.substr(dot + 1));
-}
-
-IndexSet indices_where(const AskEngine& ask, const std::string& submission,
-                       const std::string& question) {
-  IndexSet all;
-  const std::string target =
-      "/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" + question;
-  std::string before;
-  for (;;) {
-    std::string page = target;
-    if (!before.empty()) page.append("&before=").append(before);
-    const json::object answer = ask(page);
-    const Objects tasks = objects_at(answer, "tasks");
-    for (const json::object& task : tasks) {
-      if (const auto indices = indices_of(text_at(task, "id"), submission)) all.add(*indices);
-    }
-    if (tasks.size() < kTasksOnAPage) return all;
-    before = text_at(tasks.back(), "id");
-  }
-}
-
-namespace {
-
 /// The neighbours that a line stands for; nothing where it is no task of an array.
 std::optional<IndexRange> range_of(const std::string& id) {
   const std::size_t dot = id.find('.');
@@ -72,53 +43,6 @@ bool look_alike(const boost::json::object& a, const boost::json::object& b) {
   }
   return !a.contains("item") && !b.contains("item");
 }
-
-}  // namespace
-
-void TaskLines::add(const boost::json::object& task) {
-  const std::string id = text_at(task, "id"), last = text_at(last_, "id");
-  const auto below = range_of(id), above = range_of(last);
-  const bool touches = below && above && array_of(id) == array_of(last) &&
-                       below->last + 1 == above->first && look_alike(task, last_);
-  if (!touches) {
-    finish();
-    last_ = task;
-    return;
-  }
-  last_["id"] =
-      array_of(id) + "." + std::to_string(below->first) + "-" + std::to_string(above->last);
-  last_["tasks"] = number_at(last_, "tasks") + number_at(task, "tasks");
-}
-
-void TaskLines::finish() {
-  if (!last_.empty()) lines_.push_back(std::exchange(last_, {}));
-}
-
-std::vector<ListColumn> task_columns() {
-  using Side = Table::Side;
-  return {{"id", "ID"},
-          {"state", "STATE"},
-          {"tasks", "TASKS", Side::Right,
-           [](const json::object& task, std::string_view key) {
-             return number_at(task, key) == 1 ? "" : text_at(task, key);
-           }},
-          {"exit_code", "EXIT", Side::Right},
-          {"failure", "FAILURE", Side::Left,
-           [](const json::object& task, std::string_view key) {
-             const std::string failure = text_at(task, key);
-             return failure == "ok" ? "" : failure;
-           }},
-          {"item", "ITEM"},
-          {"name", "NAME", Side::Left, [](const json::object& task, std::string_view key) {
-             return text_at(task, text_at(task, key).empty() ? "tool" : key);
-           }}};
-}
-
-Table TaskLines::table() const {
-  return list_table(task_columns(), Objects(lines_.begin(), lines_.end()));
-}
-
-namespace {
 
 constexpr std::size_t kBar = 10;
 constexpr std::size_t kShortBar = 6;
@@ -178,7 +102,110 @@ std::string what_of(const json::object& submission) {
   return what;
 }
 
+std::string count_of_many(const json::object& submission, std::string_view state) {
+  const json::object* counts = object_at(submission, "counts");
+  const bool is_one = number_at(submission, "total") == 1;
+  const double count = counts == nullptr ? 0 : number_at(*counts, state);
+  return is_one || count == 0 ? "" : whole(count);
+}
+
+/// `[##..]`, `2/4`: of many.
+std::string bar_of(const json::object& submission, std::size_t letters) {
+  const json::object* counts = object_at(submission, "counts");
+  return number_at(submission, "total") == 1
+             ? ""
+             : "[" + progress_bar(counts == nullptr ? json::object() : *counts, letters) + "]";
+}
+
+std::string done_of(const json::object& submission, std::string_view key) {
+  const json::object* counts = object_at(submission, "counts");
+  return number_at(submission, key) == 1
+             ? ""
+             : (counts == nullptr ? "" : text_at(*counts, "done")) + "/" + text_at(submission, key);
+}
+
+std::string percent_at(const json::object& object, std::string_view key) {
+  if (!object.contains(key)) return "";
+  return std::to_string(std::lround(number_at(object, key) * 100)) + " %";
+}
+
+std::string words_on(const json::object& shape, std::string_view key) {
+  const std::string by = text_at(shape, key);
+  if (by == "model") return "by a model of " + text_at(shape, "from") + " waits";
+  if (by != "queue") return text_at(shape, "message");
+  return shape.contains("wait_50") ? "as its queue looks"
+                                   : "as its queue looks, should others run as long as they may";
+}
+
 }  // namespace
+
+std::optional<IndexSet> indices_of(const std::string& id, const std::string& submission) {
+  const std::size_t dot = id.find('.');
+  if (dot == std::string::npos || id.compare(0, dot, submission) != 0) return std::nullopt;
+  return parse_index_set(id.substr(dot + 1));
+}
+
+IndexSet indices_where(const AskEngine& ask, const std::string& submission,
+                       const std::string& question) {
+  IndexSet all;
+  const std::string target =
+      "/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" + question;
+  std::string before;
+  for (;;) {
+    std::string page = target;
+    if (!before.empty()) page.append("&before=").append(before);
+    const json::object answer = ask(page);
+    const Objects tasks = objects_at(answer, "tasks");
+    for (const json::object& task : tasks) {
+      if (const auto indices = indices_of(text_at(task, "id"), submission)) all.add(*indices);
+    }
+    if (tasks.size() < kTasksOnAPage) return all;
+    before = text_at(tasks.back(), "id");
+  }
+}
+
+void TaskLines::add(const boost::json::object& task) {
+  const std::string id = text_at(task, "id"), last = text_at(last_, "id");
+  const auto below = range_of(id), above = range_of(last);
+  const bool touches = below && above && array_of(id) == array_of(last) &&
+                       below->last + 1 == above->first && look_alike(task, last_);
+  if (!touches) {
+    finish();
+    last_ = task;
+    return;
+  }
+  last_["id"] =
+      array_of(id) + "." + std::to_string(below->first) + "-" + std::to_string(above->last);
+  last_["tasks"] = number_at(last_, "tasks") + number_at(task, "tasks");
+}
+
+void TaskLines::finish() {
+  if (!last_.empty()) lines_.push_back(std::exchange(last_, {}));
+}
+
+std::vector<ListColumn> task_columns() {
+  using Side = Table::Side;
+  return {{"id", "ID"},
+          {"state", "STATE"},
+          {"tasks", "TASKS", Side::Right,
+           [](const json::object& task, std::string_view key) {
+             return number_at(task, key) == 1 ? "" : text_at(task, key);
+           }},
+          {"exit_code", "EXIT", Side::Right},
+          {"failure", "FAILURE", Side::Left,
+           [](const json::object& task, std::string_view key) {
+             const std::string failure = text_at(task, key);
+             return failure == "ok" ? "" : failure;
+           }},
+          {"item", "ITEM"},
+          {"name", "NAME", Side::Left, [](const json::object& task, std::string_view key) {
+             return text_at(task, text_at(task, key).empty() ? "tool" : key);
+           }}};
+}
+
+Table TaskLines::table() const {
+  return list_table(task_columns(), Objects(lines_.begin(), lines_.end()));
+}
 
 std::string progress_bar(const json::object& counts, std::size_t letters) {
   struct Part {
@@ -212,32 +239,6 @@ std::string progress_bar(const json::object& counts, std::size_t letters) {
   for (const Part& part : parts) bar += std::string(part.shown, part.letter);
   return bar;
 }
-
-namespace {
-
-std::string count_of_many(const json::object& submission, std::string_view state) {
-  const json::object* counts = object_at(submission, "counts");
-  const bool is_one = number_at(submission, "total") == 1;
-  const double count = counts == nullptr ? 0 : number_at(*counts, state);
-  return is_one || count == 0 ? "" : whole(count);
-}
-
-/// `[##..]`, `2/4`: of many.
-std::string bar_of(const json::object& submission, std::size_t letters) {
-  const json::object* counts = object_at(submission, "counts");
-  return number_at(submission, "total") == 1
-             ? ""
-             : "[" + progress_bar(counts == nullptr ? json::object() : *counts, letters) + "]";
-}
-
-std::string done_of(const json::object& submission, std::string_view key) {
-  const json::object* counts = object_at(submission, "counts");
-  return number_at(submission, key) == 1
-             ? ""
-             : (counts == nullptr ? "" : text_at(*counts, "done")) + "/" + text_at(submission, key);
-}
-
-}  // namespace
 
 Table submission_table(const Objects& submissions, double now) {
   return list_table(submission_columns(submissions, now), submissions);
@@ -333,23 +334,6 @@ Table check_table(const json::array& checks) {
                      {"text", "RESULT"}},
                     objects_in(checks));
 }
-
-namespace {
-
-std::string percent_at(const json::object& object, std::string_view key) {
-  if (!object.contains(key)) return "";
-  return std::to_string(std::lround(number_at(object, key) * 100)) + " %";
-}
-
-std::string words_on(const json::object& shape, std::string_view key) {
-  const std::string by = text_at(shape, key);
-  if (by == "model") return "by a model of " + text_at(shape, "from") + " waits";
-  if (by != "queue") return text_at(shape, "message");
-  return shape.contains("wait_50") ? "as its queue looks"
-                                   : "as its queue looks, should others run as long as they may";
-}
-
-}  // namespace
 
 std::string waits_text(const json::object& waits, std::optional<std::size_t> room) {
   using Side = Table::Side;

@@ -203,80 +203,6 @@ std::string csv_field(const std::string& text) {
   return out + "\"";
 }
 
-}  // namespace
-
-std::string few_digits(double value) {
-  if (value <= 0) return "0";
-  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 ? 2 : 3;
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  std::string out = text.data();
-  if (digits == 0) return out;
-  while (out.back() == '0') out.pop_back();
-  if (out.back() == '.') out.pop_back();
-  return out == "0" ? "<0.001" : out;
-}
-
-std::string report_text(const json::object& report, const std::string& by,
-                        std::optional<std::size_t> room) {
-  const json::object& total = object_or_none(report, "total");
-  const double runs = number_at(total, "runs") + number_at(total, "tried_again");
-  std::string days = text_at(report, "since");
-  if (text_at(report, "until") != days) days += " to " + text_at(report, "until");
-  const auto line = [&](const std::string& text) {
-    return (room ? wrapped(text, *room, 0, 2) : text) + "\n";
-  };
-  if (runs + number_at(total, "never_ran") == 0)
-    return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
-  std::string out = line(days + " (UTC): " + ends_in_words(total));
-  out += line(batch_jobs_in_words(report, runs));
-  for (const std::string& held : {held_in_words(report, total), held_gpus_in_words(report, total)})
-    if (!held.empty()) out += line(held);
-  std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
-                      " and waited " + hours(number_at(total, "wait_h")) + " before it";
-  // A sum that nobody sat through frightens.
-  const double ended = number_at(total, "runs");  // each waited once, however often it was tried
-  if (ended > 1) times += ", " + hours(number_at(total, "wait_h") / ended) + " each";
-  if (number_at(total, "staged_in_h") > 0)
-    times += " (of that " + hours(number_at(total, "staged_in_h")) + " for files on their way)";
-  if (number_at(total, "staged_out_h") > 0)
-    times += "; outputs were on their way back for " + hours(number_at(total, "staged_out_h"));
-  out += line(times);
-  if (number_at(total, "lost_h") > 0)
-    out += line(hours(number_at(total, "lost_h")) + " ran for nothing");
-  out += "\n" + efficiency(total).text(room) + "\n";
-  const Objects rows = objects_at(report, "rows");
-  out += rows_of(rows, by).text(room);
-  if (rows.size() > kRows)
-    out += line("and " + std::to_string(rows.size() - kRows) + " more: --csv or --json has all");
-  const Objects advice = objects_at(report, "advice");
-  if (advice.empty()) {
-    return out +
-           "\nNo advice: nobody asked for much more than was used, or there were fewer\n"
-           "than ten runs of a kind (for cpus: ten of a second or more, and most so long)\n";
-  }
-  out += "\nWhat would save most:\n";
-  for (const json::object& one : advice) {
-    const std::string text = one_line(text_at(one, "text"));
-    out += "  " + (room ? wrapped(text, *room, 2, 4) : text) + "\n";
-  }
-  return out;
-}
-
-std::string report_csv(const json::object& report, const std::string& by) {
-  std::string out = by;
-  for (const char* column : kColumns) out += std::string(",") + column;
-  out += "\r\n";
-  for (const json::object& row : objects_at(report, "rows")) {
-    out += csv_field(text_at(row, "key"));
-    for (const char* column : kColumns) out += "," + text_at(row, column);
-    out += "\r\n";
-  }
-  return out;
-}
-
-namespace {
-
 constexpr std::size_t kKindsShown = 15;
 
 std::string escaped(const std::string& text) {
@@ -363,6 +289,76 @@ constexpr const char* kStyle =
     "svg text{font-size:12px;fill:#333}.asked{fill:#d5d9de}.used{fill:#2f7d6d}";
 
 }  // namespace
+
+std::string few_digits(double value) {
+  if (value <= 0) return "0";
+  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 ? 2 : 3;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  std::string out = text.data();
+  if (digits == 0) return out;
+  while (out.back() == '0') out.pop_back();
+  if (out.back() == '.') out.pop_back();
+  return out == "0" ? "<0.001" : out;
+}
+
+std::string report_text(const json::object& report, const std::string& by,
+                        std::optional<std::size_t> room) {
+  const json::object& total = object_or_none(report, "total");
+  const double runs = number_at(total, "runs") + number_at(total, "tried_again");
+  std::string days = text_at(report, "since");
+  if (text_at(report, "until") != days) days += " to " + text_at(report, "until");
+  const auto line = [&](const std::string& text) {
+    return (room ? wrapped(text, *room, 0, 2) : text) + "\n";
+  };
+  if (runs + number_at(total, "never_ran") == 0)
+    return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
+  std::string out = line(days + " (UTC): " + ends_in_words(total));
+  out += line(batch_jobs_in_words(report, runs));
+  for (const std::string& held : {held_in_words(report, total), held_gpus_in_words(report, total)})
+    if (!held.empty()) out += line(held);
+  std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
+                      " and waited " + hours(number_at(total, "wait_h")) + " before it";
+  // A sum that nobody sat through frightens.
+  const double ended = number_at(total, "runs");  // each waited once, however often it was tried
+  if (ended > 1) times += ", " + hours(number_at(total, "wait_h") / ended) + " each";
+  if (number_at(total, "staged_in_h") > 0)
+    times += " (of that " + hours(number_at(total, "staged_in_h")) + " for files on their way)";
+  if (number_at(total, "staged_out_h") > 0)
+    times += "; outputs were on their way back for " + hours(number_at(total, "staged_out_h"));
+  out += line(times);
+  if (number_at(total, "lost_h") > 0)
+    out += line(hours(number_at(total, "lost_h")) + " ran for nothing");
+  out += "\n" + efficiency(total).text(room) + "\n";
+  const Objects rows = objects_at(report, "rows");
+  out += rows_of(rows, by).text(room);
+  if (rows.size() > kRows)
+    out += line("and " + std::to_string(rows.size() - kRows) + " more: --csv or --json has all");
+  const Objects advice = objects_at(report, "advice");
+  if (advice.empty()) {
+    return out +
+           "\nNo advice: nobody asked for much more than was used, or there were fewer\n"
+           "than ten runs of a kind (for cpus: ten of a second or more, and most so long)\n";
+  }
+  out += "\nWhat would save most:\n";
+  for (const json::object& one : advice) {
+    const std::string text = one_line(text_at(one, "text"));
+    out += "  " + (room ? wrapped(text, *room, 2, 4) : text) + "\n";
+  }
+  return out;
+}
+
+std::string report_csv(const json::object& report, const std::string& by) {
+  std::string out = by;
+  for (const char* column : kColumns) out += std::string(",") + column;
+  out += "\r\n";
+  for (const json::object& row : objects_at(report, "rows")) {
+    out += csv_field(text_at(row, "key"));
+    for (const char* column : kColumns) out += "," + text_at(row, column);
+    out += "\r\n";
+  }
+  return out;
+}
 
 std::string report_page(const json::object& by_kind, const json::object& by_day) {
   const std::string days = text_at(by_kind, "since") + " to " + text_at(by_kind, "until");

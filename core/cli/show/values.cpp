@@ -59,6 +59,76 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
+constexpr std::size_t kIndent = 2;
+
+bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+bool is_list_of_objects(const json::value& value) {
+  const json::array* array = value.if_array();
+  return array != nullptr && !array->empty() && array->front().is_object();
+}
+
+/// `submitted_at` -> `submitted`, `cpu_s` -> `cpu time`, `peak_memory` -> `peak memory`.
+std::string label_of(std::string_view key) {
+  std::string label(key);
+  if (key == "uptime_s") return "uptime";
+  if (label.ends_with("_at"))
+    label.resize(label.size() - 3);
+  else if (label.ends_with("_s"))
+    label.replace(label.size() - 2, 2, "_time");
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return label;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    out += std::string(kIndent, ' ') + text.substr(begin, end - begin) + "\n";
+    begin = end == std::string::npos ? text.size() : end + 1;
+  }
+  return out;
+}
+
+/// `attempt 1, failure tool_failed, ...`: of rows that are wider than there is room.
+std::string rows_in_words(const json::array& rows, std::size_t room) {
+  std::string out;
+  for (const json::object& row : objects_in(rows)) {
+    std::string line;
+    for (const auto& entry : row) {
+      const std::string text = value_in_a_table(entry.key(), entry.value());
+      if (text.empty()) continue;
+      line += (line.empty() ? "" : ", ") + label_of(entry.key()) + " " + one_line(text);
+    }
+    out += std::string(kIndent, ' ') + wrapped(line, room, kIndent, 2 * kIndent) + "\n";
+  }
+  return out;
+}
+
+std::string table_of(const json::array& rows, std::optional<std::size_t> room) {
+  std::vector<ListColumn> columns;
+  for (const json::object& row : objects_in(rows)) {
+    for (const auto& entry : row) {
+      const std::string key(entry.key());
+      const auto is_it = [&key](const ListColumn& column) { return column.key == key; };
+      if (std::none_of(columns.begin(), columns.end(), is_it))
+        columns.push_back({key, label_of(key)});
+    }
+  }
+  const Table table = list_table(columns, objects_in(rows));
+  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room)
+                                                 : indented(table.text());
+}
+
+/// Sentences and lists; a command or a path is copied by people, and stays whole.
+bool may_break(std::string_view key, const json::value& value) {
+  return value.is_object() || value.is_array()
+             ? key != "command"
+             : is_one_of(key, {"message", "reason", "description", "error", "summary"});
+}
+
 }  // namespace
 
 std::string text_at(const json::object& object, std::string_view key) {
@@ -185,80 +255,6 @@ int show_answer(bool is_json, const json::object& answer, std::string_view text)
     print(text);
   return 0;
 }
-
-namespace {
-
-constexpr std::size_t kIndent = 2;
-
-bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), key) != names.end();
-}
-
-bool is_list_of_objects(const json::value& value) {
-  const json::array* array = value.if_array();
-  return array != nullptr && !array->empty() && array->front().is_object();
-}
-
-/// `submitted_at` -> `submitted`, `cpu_s` -> `cpu time`, `peak_memory` -> `peak memory`.
-std::string label_of(std::string_view key) {
-  std::string label(key);
-  if (key == "uptime_s") return "uptime";
-  if (label.ends_with("_at"))
-    label.resize(label.size() - 3);
-  else if (label.ends_with("_s"))
-    label.replace(label.size() - 2, 2, "_time");
-  std::replace(label.begin(), label.end(), '_', ' ');
-  return label;
-}
-
-std::string indented(const std::string& text) {
-  std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    out += std::string(kIndent, ' ') + text.substr(begin, end - begin) + "\n";
-    begin = end == std::string::npos ? text.size() : end + 1;
-  }
-  return out;
-}
-
-/// `attempt 1, failure tool_failed, ...`: of rows that are wider than there is room.
-std::string rows_in_words(const json::array& rows, std::size_t room) {
-  std::string out;
-  for (const json::object& row : objects_in(rows)) {
-    std::string line;
-    for (const auto& entry : row) {
-      const std::string text = value_in_a_table(entry.key(), entry.value());
-      if (text.empty()) continue;
-      line += (line.empty() ? "" : ", ") + label_of(entry.key()) + " " + one_line(text);
-    }
-    out += std::string(kIndent, ' ') + wrapped(line, room, kIndent, 2 * kIndent) + "\n";
-  }
-  return out;
-}
-
-std::string table_of(const json::array& rows, std::optional<std::size_t> room) {
-  std::vector<ListColumn> columns;
-  for (const json::object& row : objects_in(rows)) {
-    for (const auto& entry : row) {
-      const std::string key(entry.key());
-      const auto is_it = [&key](const ListColumn& column) { return column.key == key; };
-      if (std::none_of(columns.begin(), columns.end(), is_it))
-        columns.push_back({key, label_of(key)});
-    }
-  }
-  const Table table = list_table(columns, objects_in(rows));
-  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room)
-                                                 : indented(table.text());
-}
-
-/// Sentences and lists; a command or a path is copied by people, and stays whole.
-bool may_break(std::string_view key, const json::value& value) {
-  return value.is_object() || value.is_array()
-             ? key != "command"
-             : is_one_of(key, {"message", "reason", "description", "error", "summary"});
-}
-
-}  // namespace
 
 std::string value_on_a_line(std::string_view key, const json::value& value);
 

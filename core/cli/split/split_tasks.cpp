@@ -115,6 +115,28 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
+namespace fs = std::filesystem;
+
+constexpr const char* kStateFile = "split.json";
+constexpr std::size_t kLargestState = std::size_t{1} << 30;
+
+json::object state_in(const std::string& file) {
+  const std::string text = read_regular(AT_FDCWD, file, kLargestState, Links::Followed).text;
+  json::error_code error;
+  const json::value found = json::parse(text, error);
+  return !error && found.is_object() ? found.get_object() : json::object{};
+}
+
+/// Results of parts and merges, lists, and what is kept of them.
+bool is_a_splits(std::string name) {
+  if (name == kStateFile || name == "pieces" || name.starts_with("merge")) return true;
+  if (name.ends_with(".list")) name.resize(name.size() - 5);
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0 &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == 'a' || c == 'b';
+         });
+}
+
 }  // namespace
 
 std::string result_of(const SplitPlan& plan, const std::string& name) {
@@ -247,32 +269,6 @@ std::uint64_t fingerprint_of(const std::vector<std::string>& words) {
   }
   return hash;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kStateFile = "split.json";
-constexpr std::size_t kLargestState = std::size_t{1} << 30;
-
-json::object state_in(const std::string& file) {
-  const std::string text = read_regular(AT_FDCWD, file, kLargestState, Links::Followed).text;
-  json::error_code error;
-  const json::value found = json::parse(text, error);
-  return !error && found.is_object() ? found.get_object() : json::object{};
-}
-
-/// Results of parts and merges, lists, and what is kept of them.
-bool is_a_splits(std::string name) {
-  if (name == kStateFile || name == "pieces" || name.starts_with("merge")) return true;
-  if (name.ends_with(".list")) name.resize(name.size() - 5);
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0 &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == 'a' || c == 'b';
-         });
-}
-
-}  // namespace
 
 SplitFolder::SplitFolder(std::string path, const std::vector<std::string>& words)
     : path_(std::move(path)) {

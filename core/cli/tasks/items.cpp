@@ -238,6 +238,50 @@ Items from(ItemTable table, const ItemOptions& options) {
   return items;
 }
 
+/// How long the value is that a text begins with; the text is known to be well formed.
+std::size_t size_of_value(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      for (++at; text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth-- == 0) return at;
+    } else if ((c == ',' || c == ':') && depth == 0) {
+      return at;
+    }
+  }
+  return text.size();
+}
+
+std::string plain_value(std::string_view text) {
+  text = trimmed(text);
+  if (text == "null") return "";
+  if (!text.starts_with('"')) return std::string(text);
+  return std::string(boost::json::parse({text.data(), text.size()}).as_string());
+}
+
+/// Of a well-formed value.
+std::string with_quoted_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (text[at] == '"') {
+      for (; text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
+      out += text.substr(at, ++end - at);
+    } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
+      end = std::min(text.find_first_not_of("+-.0123456789eE", at), text.size());
+      out += '"' + std::string(text.substr(at, end - at)) + '"';
+    } else {
+      out += text[at];
+    }
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 Items items_of(const std::vector<SourceText>& sources, const ItemOptions& options) {
@@ -328,54 +372,6 @@ bool tell_left(const LeftOut& items, const std::string& submissions) {
       submissions + " and are left out" + (items.left == 0 ? "; nothing is left to run" : ""));
   return items.left > 0;
 }
-
-namespace {
-
-/// How long the value is that a text begins with; the text is known to be well formed.
-std::size_t size_of_value(std::string_view text) {
-  int depth = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') {
-      for (++at; text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      if (depth-- == 0) return at;
-    } else if ((c == ',' || c == ':') && depth == 0) {
-      return at;
-    }
-  }
-  return text.size();
-}
-
-std::string plain_value(std::string_view text) {
-  text = trimmed(text);
-  if (text == "null") return "";
-  if (!text.starts_with('"')) return std::string(text);
-  return std::string(boost::json::parse({text.data(), text.size()}).as_string());
-}
-
-/// Of a well-formed value.
-std::string with_quoted_numbers(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at + 1;
-    if (text[at] == '"') {
-      for (; text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
-      out += text.substr(at, ++end - at);
-    } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
-      end = std::min(text.find_first_not_of("+-.0123456789eE", at), text.size());
-      out += '"' + std::string(text.substr(at, end - at)) + '"';
-    } else {
-      out += text[at];
-    }
-    at = end;
-  }
-  return out;
-}
-
-}  // namespace
 
 std::optional<std::vector<std::pair<std::string, std::string>>> json_fields(std::string_view line) {
   boost::system::error_code error;

@@ -101,6 +101,77 @@ json::object exported_environment(const std::vector<std::string>& names) {
   return variables;
 }
 
+/// What asks for a second column where the items have one.
+std::string stray_column(const WorkOptions& work, const Items& items) {
+  if (items.items.empty() || !items.items.front().is_string() || !items.columns.empty()) return "";
+  std::vector<std::string> texts = work.command;
+  for (const char* key : {"stdin", "stdout", "stderr", "directory", "name"})
+    texts.push_back(work.one(key));
+  for (const std::string& text : texts) {
+    for (const std::string_view name : columns_asked_for(text)) {
+      if (name != "1" && name.find_first_not_of("0123456789") == std::string_view::npos)
+        return "{" + std::string(name) + "}";
+    }
+  }
+  return "";
+}
+
+/// A shell hands a pattern that no file matches on as it stands.
+void refuse_pattern(const std::vector<ItemSource>& sources) {
+  for (const ItemSource& source : sources) {
+    if (source.words.size() != 1) continue;
+    const std::string& word = source.words.front();
+    const bool is_pattern = word.find_first_of("*?") != std::string::npos &&
+                            word.find_first_of("./_") != std::string::npos &&
+                            word.find("://") == std::string::npos &&
+                            word.find(' ') == std::string::npos;
+    std::error_code error;
+    if (!is_pattern || std::filesystem::exists(word, error)) continue;
+    throw CommandError(kExitUsage,
+                       "no file matches '" + show_text(word) +
+                           "', which the shell has handed on as it stands; a text that is meant so "
+                           "is a line of a list: --each FILE");
+  }
+}
+
+/// What would run, and not as its user means it.
+void refuse_what_is_not_meant(const WorkOptions& work, const Items& items) {
+  if (items.items.empty() || !items.items.front().is_string()) return;
+  const std::string first(items.items.front().get_string());
+  const std::string place = stray_column(work, items);
+  const std::size_t separator = first.find_first_of("\t,;");
+  if (!place.empty() && separator != std::string::npos) {
+    throw CommandError(
+        kExitUsage,
+        "'" + place + "' stands for a column, and the items have one: say --columns " +
+            (first[separator] == '\t' ? "tab" : "'" + first.substr(separator, 1) + "'") +
+            "; a text that is meant as it stands belongs into a script");
+  }
+  std::error_code error;
+  if (work.command.size() == 1 && work.command.front() == "{}" &&
+      first.find(' ') != std::string::npos && !std::filesystem::exists(first, error)) {
+    throw CommandError(kExitUsage,
+                       "each item would be the name of a program, with all its spaces; "
+                       "of lines that are commands say: -- sh -c 'eval \"$1\"' sh {}");
+  }
+}
+
+/// As `{sample}`, and not `${sample}` or `{ echo; }` of a shell.
+bool has_name_in_braces(const std::string& word) {
+  const auto is_of_name = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+  };
+  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
+    const std::size_t end = word.find('}', at);
+    const bool is_shells = at > 0 && word[at - 1] == '$';
+    if (end != std::string::npos && end > at + 1 && !is_shells &&
+        std::all_of(word.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                    word.begin() + static_cast<std::ptrdiff_t>(end), is_of_name))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void refuse_repeated(const WorkOptions& work, int exit_code) {
@@ -195,65 +266,6 @@ std::uint64_t failures_allowed(const HaltOption& halt, std::uint64_t tasks) {
   return static_cast<std::uint64_t>(std::max(at, 1.0)) - 1;
 }
 
-namespace {
-
-/// What asks for a second column where the items have one.
-std::string stray_column(const WorkOptions& work, const Items& items) {
-  if (items.items.empty() || !items.items.front().is_string() || !items.columns.empty()) return "";
-  std::vector<std::string> texts = work.command;
-  for (const char* key : {"stdin", "stdout", "stderr", "directory", "name"})
-    texts.push_back(work.one(key));
-  for (const std::string& text : texts) {
-    for (const std::string_view name : columns_asked_for(text)) {
-      if (name != "1" && name.find_first_not_of("0123456789") == std::string_view::npos)
-        return "{" + std::string(name) + "}";
-    }
-  }
-  return "";
-}
-
-/// A shell hands a pattern that no file matches on as it stands.
-void refuse_pattern(const std::vector<ItemSource>& sources) {
-  for (const ItemSource& source : sources) {
-    if (source.words.size() != 1) continue;
-    const std::string& word = source.words.front();
-    const bool is_pattern = word.find_first_of("*?") != std::string::npos &&
-                            word.find_first_of("./_") != std::string::npos &&
-                            word.find("://") == std::string::npos &&
-                            word.find(' ') == std::string::npos;
-    std::error_code error;
-    if (!is_pattern || std::filesystem::exists(word, error)) continue;
-    throw CommandError(kExitUsage,
-                       "no file matches '" + show_text(word) +
-                           "', which the shell has handed on as it stands; a text that is meant so "
-                           "is a line of a list: --each FILE");
-  }
-}
-
-/// What would run, and not as its user means it.
-void refuse_what_is_not_meant(const WorkOptions& work, const Items& items) {
-  if (items.items.empty() || !items.items.front().is_string()) return;
-  const std::string first(items.items.front().get_string());
-  const std::string place = stray_column(work, items);
-  const std::size_t separator = first.find_first_of("\t,;");
-  if (!place.empty() && separator != std::string::npos) {
-    throw CommandError(
-        kExitUsage,
-        "'" + place + "' stands for a column, and the items have one: say --columns " +
-            (first[separator] == '\t' ? "tab" : "'" + first.substr(separator, 1) + "'") +
-            "; a text that is meant as it stands belongs into a script");
-  }
-  std::error_code error;
-  if (work.command.size() == 1 && work.command.front() == "{}" &&
-      first.find(' ') != std::string::npos && !std::filesystem::exists(first, error)) {
-    throw CommandError(kExitUsage,
-                       "each item would be the name of a program, with all its spaces; "
-                       "of lines that are commands say: -- sh -c 'eval \"$1\"' sh {}");
-  }
-}
-
-}  // namespace
-
 boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& many,
                                  const std::string& directory, const Interrupt& interrupt) {
   Items items;
@@ -278,26 +290,6 @@ void bound_failures(boost::json::object& task, const ManyOptions& many, std::uin
   task["max_failures"] = failures_allowed(*many.halt, tasks);
   if (many.halt->ends_running) task["halt_running"] = true;
 }
-
-namespace {
-
-/// As `{sample}`, and not `${sample}` or `{ echo; }` of a shell.
-bool has_name_in_braces(const std::string& word) {
-  const auto is_of_name = [](char letter) {
-    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
-  };
-  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
-    const std::size_t end = word.find('}', at);
-    const bool is_shells = at > 0 && word[at - 1] == '$';
-    if (end != std::string::npos && end > at + 1 && !is_shells &&
-        std::all_of(word.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                    word.begin() + static_cast<std::ptrdiff_t>(end), is_of_name))
-      return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
                      const boost::json::object& task) {

@@ -256,68 +256,6 @@ bool ends_with_any(const std::string& name, std::initializer_list<const char*> e
                      [&](const char* ending) { return name.ends_with(ending); });
 }
 
-}  // namespace
-
-std::string read_input(const std::string& file, const Interrupt& interrupt) {
-  Fd opened;
-  // A FIFO without a writer is waited for below, where that can be interrupted.
-  if (file != "-") opened = Fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file != "-" && !opened) {
-    throw CommandError(kExitUsage, "cannot read " + file + ": " + std::strerror(errno));
-  }
-  const int source = file == "-" ? STDIN_FILENO : opened.get();
-  std::string text;
-  char piece[64 * 1024];
-  for (;;) {
-    // The signals that would end a read are blocked: they come through the interrupt's descriptor.
-    pollfd waits[] = {{interrupt.descriptor(), POLLIN, 0}, {source, POLLIN, 0}};
-    if (::poll(waits, 2, -1) > 0 && waits[0].revents != 0) throw InterruptedByUser{};
-    const ssize_t size = ::read(source, piece, sizeof piece);
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (size < 0) {
-      throw CommandError(kExitUsage, "cannot read " + (file == "-" ? "standard input" : file) +
-                                         ": " + std::strerror(errno));
-    }
-    if (size == 0) break;
-    text.append(piece, static_cast<std::size_t>(size));
-    if (text.size() > kLimits.bytes) {
-      throw CommandError(kExitUsage,
-                         "cannot read " + file + ": it is larger than 256 MB; submit it in parts");
-    }
-  }
-  // The mark that some editors put before UTF-8.
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
-}
-
-json::array tasks_of_json_lines(const std::string& text, const std::string& file) {
-  json::array tasks;
-  int line = 0;
-  for (const std::string_view content : lines_of(text)) {
-    ++line;
-    if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    boost::system::error_code error;
-    const std::string letters = with_numbers_as_texts(content, is_text_key);
-    json::value task = json::parse(letters, error);
-    if (error) throw DocumentError(file, line, "this line is not valid JSON: " + error.message());
-    if (!task.is_object())
-      throw DocumentError(file, line,
-                          "a task must be a JSON object, like {\"command\": [\"true\"]}");
-    json::object& keys = task.get_object();
-    for (auto& entry : keys)
-      entry.value() =
-          checked_value(entry.value(), key_named(std::string(entry.key()), file, line), file, line);
-    if (keys.contains("array")) split_array(keys, file, line);
-    if (!keys.contains("command") && !keys.contains("tool"))
-      refuse(file, line, "a task needs `command` or `tool`");
-    keys[kLines] = json::object{{"", line}};
-    tasks.push_back(std::move(task));
-  }
-  return tasks;
-}
-
-namespace {
-
 json::array tasks_of_document(const Node& document, const std::string& file) {
   const Node* list = &document;
   if (document.kind == Node::Kind::Map && document.fields.empty()) return {};
@@ -333,61 +271,6 @@ json::array tasks_of_document(const Node& document, const std::string& file) {
   for (const Node& node : list->items) tasks.push_back(task_of(node, file));
   return tasks;
 }
-
-}  // namespace
-
-json::array tasks_of_yaml(const std::string& text, const std::string& file) {
-  return tasks_of_document(parse_yaml(text, file, kLimits), file);
-}
-
-json::array tasks_of_toml(const std::string& text, const std::string& file) {
-  return tasks_of_document(parse_toml(text, file, kLimits), file);
-}
-
-json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
-  const bool is_yaml = ends_with_any(file, {".yaml", ".yml"});
-  const bool is_toml = ends_with_any(file, {".toml"});
-  if (!is_yaml && !is_toml && file != "-" && !ends_with_any(file, {".jsonl", ".ndjson", ".json"})) {
-    throw CommandError(kExitUsage,
-                       "cannot tell what " + file + " is: name it .yaml, .toml or .jsonl");
-  }
-  const std::string text = read_input(file, interrupt);
-  const std::string name = file == "-" ? "standard input" : file;
-  json::array tasks = is_yaml   ? tasks_of_yaml(text, name)
-                      : is_toml ? tasks_of_toml(text, name)
-                                : tasks_of_json_lines(text, name);
-  if (tasks.empty()) throw CommandError(kExitUsage, name + " holds no tasks");
-  return tasks;
-}
-
-TaskPlaces::TaskPlaces(json::array& tasks) {
-  for (json::value& task : tasks) {
-    const json::value* lines = task.get_object().if_contains(kLines);
-    lines_.push_back(lines == nullptr ? json::object() : lines->get_object());
-    task.get_object().erase(kLines);
-  }
-}
-
-std::string TaskPlaces::with_place(const std::string& file, const std::string& text) const {
-  constexpr std::string_view kTask = "task ";
-  const std::size_t begin = text.find(kTask);
-  if (begin == std::string::npos) return text;
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + begin + kTask.size(), end, number);
-  if (error != std::errc{} || number == 0 || number > lines_.size()) return text;
-  std::string key;
-  if (stop != end && *stop == '.')
-    key.assign(stop + 1, std::find_if_not(stop + 1, end, [](char c) {
-                 return (c >= 'a' && c <= 'z') || c == '_';
-               }));
-  const json::object& lines = lines_[number - 1];
-  const json::value* line = lines.if_contains(key);
-  if (line == nullptr) line = lines.if_contains("");
-  return line == nullptr ? text : file + ":" + json::serialize(*line) + ": " + text;
-}
-
-namespace {
 
 constexpr std::array kWaits{"after", "after_any", "after_each", "after_start", "after_failed"};
 
@@ -549,6 +432,115 @@ void Graph::order() {
 }
 
 }  // namespace
+
+std::string read_input(const std::string& file, const Interrupt& interrupt) {
+  Fd opened;
+  // A FIFO without a writer is waited for below, where that can be interrupted.
+  if (file != "-") opened = Fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file != "-" && !opened) {
+    throw CommandError(kExitUsage, "cannot read " + file + ": " + std::strerror(errno));
+  }
+  const int source = file == "-" ? STDIN_FILENO : opened.get();
+  std::string text;
+  char piece[64 * 1024];
+  for (;;) {
+    // The signals that would end a read are blocked: they come through the interrupt's descriptor.
+    pollfd waits[] = {{interrupt.descriptor(), POLLIN, 0}, {source, POLLIN, 0}};
+    if (::poll(waits, 2, -1) > 0 && waits[0].revents != 0) throw InterruptedByUser{};
+    const ssize_t size = ::read(source, piece, sizeof piece);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (size < 0) {
+      throw CommandError(kExitUsage, "cannot read " + (file == "-" ? "standard input" : file) +
+                                         ": " + std::strerror(errno));
+    }
+    if (size == 0) break;
+    text.append(piece, static_cast<std::size_t>(size));
+    if (text.size() > kLimits.bytes) {
+      throw CommandError(kExitUsage,
+                         "cannot read " + file + ": it is larger than 256 MB; submit it in parts");
+    }
+  }
+  // The mark that some editors put before UTF-8.
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
+}
+
+json::array tasks_of_json_lines(const std::string& text, const std::string& file) {
+  json::array tasks;
+  int line = 0;
+  for (const std::string_view content : lines_of(text)) {
+    ++line;
+    if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    boost::system::error_code error;
+    const std::string letters = with_numbers_as_texts(content, is_text_key);
+    json::value task = json::parse(letters, error);
+    if (error) throw DocumentError(file, line, "this line is not valid JSON: " + error.message());
+    if (!task.is_object())
+      throw DocumentError(file, line,
+                          "a task must be a JSON object, like {\"command\": [\"true\"]}");
+    json::object& keys = task.get_object();
+    for (auto& entry : keys)
+      entry.value() =
+          checked_value(entry.value(), key_named(std::string(entry.key()), file, line), file, line);
+    if (keys.contains("array")) split_array(keys, file, line);
+    if (!keys.contains("command") && !keys.contains("tool"))
+      refuse(file, line, "a task needs `command` or `tool`");
+    keys[kLines] = json::object{{"", line}};
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+json::array tasks_of_yaml(const std::string& text, const std::string& file) {
+  return tasks_of_document(parse_yaml(text, file, kLimits), file);
+}
+
+json::array tasks_of_toml(const std::string& text, const std::string& file) {
+  return tasks_of_document(parse_toml(text, file, kLimits), file);
+}
+
+json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
+  const bool is_yaml = ends_with_any(file, {".yaml", ".yml"});
+  const bool is_toml = ends_with_any(file, {".toml"});
+  if (!is_yaml && !is_toml && file != "-" && !ends_with_any(file, {".jsonl", ".ndjson", ".json"})) {
+    throw CommandError(kExitUsage,
+                       "cannot tell what " + file + " is: name it .yaml, .toml or .jsonl");
+  }
+  const std::string text = read_input(file, interrupt);
+  const std::string name = file == "-" ? "standard input" : file;
+  json::array tasks = is_yaml   ? tasks_of_yaml(text, name)
+                      : is_toml ? tasks_of_toml(text, name)
+                                : tasks_of_json_lines(text, name);
+  if (tasks.empty()) throw CommandError(kExitUsage, name + " holds no tasks");
+  return tasks;
+}
+
+TaskPlaces::TaskPlaces(json::array& tasks) {
+  for (json::value& task : tasks) {
+    const json::value* lines = task.get_object().if_contains(kLines);
+    lines_.push_back(lines == nullptr ? json::object() : lines->get_object());
+    task.get_object().erase(kLines);
+  }
+}
+
+std::string TaskPlaces::with_place(const std::string& file, const std::string& text) const {
+  constexpr std::string_view kTask = "task ";
+  const std::size_t begin = text.find(kTask);
+  if (begin == std::string::npos) return text;
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + begin + kTask.size(), end, number);
+  if (error != std::errc{} || number == 0 || number > lines_.size()) return text;
+  std::string key;
+  if (stop != end && *stop == '.')
+    key.assign(stop + 1, std::find_if_not(stop + 1, end, [](char c) {
+                 return (c >= 'a' && c <= 'z') || c == '_';
+               }));
+  const json::object& lines = lines_[number - 1];
+  const json::value* line = lines.if_contains(key);
+  if (line == nullptr) line = lines.if_contains("");
+  return line == nullptr ? text : file + ":" + json::serialize(*line) + ": " + text;
+}
 
 void order_tasks(json::array& tasks, const std::string& file) {
   Graph(tasks, file).order();

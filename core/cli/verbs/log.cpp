@@ -115,24 +115,6 @@ void print_log(EngineClient& client, const LogCommand& command, const std::strin
   }
 }
 
-}  // namespace
-
-int perform(const LogCommand& command, const Session& session) {
-  EngineClient client = session.client();
-  find_engine(client, session.places, session.interrupt);
-  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
-  if (command.follow && ids.size() > 1) {
-    throw CommandError(kExitUsage, "log --follow follows one submission, and these are " +
-                                       std::to_string(ids.size()) + "; `hpcbatch wait " +
-                                       shortest_words(ids) + "` waits for all");
-  }
-  if (command.follow) return follow(client, command, session, ids.front());
-  for (const std::string& id : ids) print_log(client, command, id, ids.size() > 1);
-  return kExitDone;
-}
-
-namespace {
-
 constexpr int kLogPage = 1 << 20;
 // A task that goes on printing always has more.  A page may be cut short by a slow link, but one
 // as short as this is what was printed just now.
@@ -259,6 +241,20 @@ void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* st
 }
 
 }  // namespace
+
+int perform(const LogCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
+  if (command.follow && ids.size() > 1) {
+    throw CommandError(kExitUsage, "log --follow follows one submission, and these are " +
+                                       std::to_string(ids.size()) + "; `hpcbatch wait " +
+                                       shortest_words(ids) + "` waits for all");
+  }
+  if (command.follow) return follow(client, command, session, ids.front());
+  for (const std::string& id : ids) print_log(client, command, id, ids.size() > 1);
+  return kExitDone;
+}
 
 void print_task(const AskEngine& ask, const AskedOutput& asked) {
   if (asked.command.standard_output) print_stream(ask, asked, "stdout");

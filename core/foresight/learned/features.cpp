@@ -85,6 +85,101 @@ struct Waits {
   }
 };
 
+/// One that came at `came` and whose fate is told later.
+struct Fate {
+  PresentJob job;
+  Seconds came{0};
+  std::optional<Seconds> started, ended;
+};
+
+std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions, Seconds now) {
+  const auto known = [now](const std::optional<std::chrono::seconds>& moment) {
+    return moment && moment->count() <= now ? std::optional(moment->count()) : std::nullopt;
+  };
+  Numbers users;
+  std::vector<Fate> fates;
+  for (const PastJob& job : jobs) {
+    const Seconds came = std::max(job.submitted, job.eligible).count();
+    if (came > now) continue;
+    // Since its submit, as a look tells it.
+    Fate fate{{partitions.of(job.partition),
+               users.of(job.user),
+               job.cpus,
+               job.gpus,
+               job.limit.count(),
+               job.submitted.count(),
+               {}},
+              came,
+              known(job.started),
+              known(job.ended)};
+    // What did not begin after it could is no wait.
+    if (fate.started && *fate.started < came) continue;
+    fates.push_back(fate);
+  }
+  std::stable_sort(fates.begin(), fates.end(),
+                   [](const Fate& one, const Fate& other) { return one.came < other.came; });
+  return fates;
+}
+
+int limit_class(Seconds limit) {
+  return static_cast<int>(std::lround(std::log2(static_cast<double>(limit + kMinute)) / 2));
+}
+
+PastWait wait_of(const Fate& fate, Seconds now) {
+  const Seconds until = fate.started.value_or(fate.ended.value_or(now));
+  return {.asked = fate.came,
+          .waited = std::max<Seconds>(until - fate.came, 0),
+          .has_started = fate.started.has_value(),
+          .alike = {fate.job.partition, limit_class(fate.job.limit)}};
+}
+
+/// Those that wait or run at `now`, as far as they had come by then.
+std::vector<PresentJob> present_at(std::vector<const Fate*>& active, Seconds now) {
+  std::erase_if(active, [now](const Fate* fate) { return fate->ended && *fate->ended <= now; });
+  std::vector<PresentJob> present;
+  present.reserve(active.size());
+  for (const Fate* fate : active) {
+    present.push_back(fate->job);
+    if (fate->started && *fate->started <= now) present.back().started = fate->started;
+  }
+  return present;
+}
+
+constexpr std::size_t kFields = 9;
+
+std::string word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n'; }, '?');
+  return text;
+}
+
+std::string moment(const std::optional<std::chrono::seconds>& moment) {
+  return moment ? std::to_string(moment->count()) : "-";
+}
+
+template <class Number>
+Number number_of(std::string_view text) {
+  const auto value = number_in<Number>(text);
+  if (!value)
+    throw std::invalid_argument("a line is no batch job: '" + std::string(text) + "' is no number");
+  return *value;
+}
+
+std::optional<std::chrono::seconds> moment_of(std::string_view text) {
+  if (text == "-") return std::nullopt;
+  return std::chrono::seconds{number_of<std::int64_t>(text)};
+}
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto end = std::min(line.find('\t'), line.size());
+    fields.push_back(line.substr(0, end));
+    if (end == line.size()) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 Numbers::Numbers(const std::vector<std::string>& names) {
@@ -160,70 +255,6 @@ std::vector<PresentJob> present_in(const WatchedQueue& queue, const WatchedRoom&
   return present;
 }
 
-namespace {
-
-/// One that came at `came` and whose fate is told later.
-struct Fate {
-  PresentJob job;
-  Seconds came{0};
-  std::optional<Seconds> started, ended;
-};
-
-std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions, Seconds now) {
-  const auto known = [now](const std::optional<std::chrono::seconds>& moment) {
-    return moment && moment->count() <= now ? std::optional(moment->count()) : std::nullopt;
-  };
-  Numbers users;
-  std::vector<Fate> fates;
-  for (const PastJob& job : jobs) {
-    const Seconds came = std::max(job.submitted, job.eligible).count();
-    if (came > now) continue;
-    // Since its submit, as a look tells it.
-    Fate fate{{partitions.of(job.partition),
-               users.of(job.user),
-               job.cpus,
-               job.gpus,
-               job.limit.count(),
-               job.submitted.count(),
-               {}},
-              came,
-              known(job.started),
-              known(job.ended)};
-    // What did not begin after it could is no wait.
-    if (fate.started && *fate.started < came) continue;
-    fates.push_back(fate);
-  }
-  std::stable_sort(fates.begin(), fates.end(),
-                   [](const Fate& one, const Fate& other) { return one.came < other.came; });
-  return fates;
-}
-
-int limit_class(Seconds limit) {
-  return static_cast<int>(std::lround(std::log2(static_cast<double>(limit + kMinute)) / 2));
-}
-
-PastWait wait_of(const Fate& fate, Seconds now) {
-  const Seconds until = fate.started.value_or(fate.ended.value_or(now));
-  return {.asked = fate.came,
-          .waited = std::max<Seconds>(until - fate.came, 0),
-          .has_started = fate.started.has_value(),
-          .alike = {fate.job.partition, limit_class(fate.job.limit)}};
-}
-
-/// Those that wait or run at `now`, as far as they had come by then.
-std::vector<PresentJob> present_at(std::vector<const Fate*>& active, Seconds now) {
-  std::erase_if(active, [now](const Fate* fate) { return fate->ended && *fate->ended <= now; });
-  std::vector<PresentJob> present;
-  present.reserve(active.size());
-  for (const Fate* fate : active) {
-    present.push_back(fate->job);
-    if (fate->started && *fate->started <= now) present.back().started = fate->started;
-  }
-  return present;
-}
-
-}  // namespace
-
 PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
                        std::size_t most) {
   PastLesson lesson;
@@ -269,45 +300,6 @@ TrainingTable known_by(const PastLesson& lesson, Seconds now, Seconds half_life)
   }
   return table;
 }
-
-namespace {
-
-constexpr std::size_t kFields = 9;
-
-std::string word(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n'; }, '?');
-  return text;
-}
-
-std::string moment(const std::optional<std::chrono::seconds>& moment) {
-  return moment ? std::to_string(moment->count()) : "-";
-}
-
-template <class Number>
-Number number_of(std::string_view text) {
-  const auto value = number_in<Number>(text);
-  if (!value)
-    throw std::invalid_argument("a line is no batch job: '" + std::string(text) + "' is no number");
-  return *value;
-}
-
-std::optional<std::chrono::seconds> moment_of(std::string_view text) {
-  if (text == "-") return std::nullopt;
-  return std::chrono::seconds{number_of<std::int64_t>(text)};
-}
-
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const auto end = std::min(line.find('\t'), line.size());
-    fields.push_back(line.substr(0, end));
-    if (end == line.size()) return fields;
-    line.remove_prefix(end + 1);
-  }
-}
-
-}  // namespace
 
 std::string past_text(const std::vector<PastJob>& jobs) {
   std::string text;

@@ -237,28 +237,6 @@ Trace read_lines(std::istream& in, const std::string& partition) {
       "them); print one with sacct -P (hpcbatch sim --help has the line)");
 }
 
-}  // namespace
-
-Trace read_trace(std::istream& in, const std::string& partition) {
-  Trace trace = read_lines(in, partition);
-  if (trace.jobs.empty())
-    throw std::invalid_argument("the trace has no job that has run" +
-                                (partition.empty() ? "" : " in partition " + partition) + " (" +
-                                std::to_string(trace.skipped) + " lines skipped)");
-  std::stable_sort(trace.jobs.begin(), trace.jobs.end(), [](const auto& one, const auto& other) {
-    return one.job.submitted < other.job.submitted;
-  });
-  Seconds last = 0;
-  for (const TracedJob& traced : trace.jobs) last = std::max(last, traced.ended());
-  if (last - trace.jobs.front().job.submitted > kLongestTrace)
-    throw std::invalid_argument(
-        "the trace covers more than 50 years; a time in it is wrong (say with sacct's -S and -E "
-        "which part is meant)");
-  return trace;
-}
-
-namespace {
-
 class Sums {
  public:
   void add(Seconds wait, double node_hours) {
@@ -306,7 +284,68 @@ class Correlation {
   double count_{0}, one_{0}, other_{0}, one_square_{0}, other_square_{0}, both_{0};
 };
 
+ClusterModel::Backfill backfill_of(const std::string& word) {
+  if (word == "easy") return ClusterModel::Backfill::Easy;
+  if (word == "none") return ClusterModel::Backfill::None;
+  return ClusterModel::Backfill::Conservative;
+}
+
+constexpr Seconds kBucket = 4 * kHour;
+constexpr Seconds kHasWaited = 10 * kMinute;
+constexpr Seconds kStartsAfterEnd = kMinute;
+/// So many users at the same most are no chance.
+constexpr int kUsersAtBound = 10;
+
+using Steps = std::vector<std::pair<Seconds, std::int32_t>>;
+
+/// Nodes in use from each moment on.
+Steps use_over_time(const Trace& trace) {
+  Steps changes;
+  changes.reserve(2 * trace.jobs.size());
+  for (const TracedJob& traced : trace.jobs) {
+    if (traced.job.runs == 0) continue;
+    changes.emplace_back(traced.started, traced.job.nodes);
+    changes.emplace_back(traced.ended(), -traced.job.nodes);
+  }
+  std::sort(changes.begin(), changes.end());
+  Steps use;
+  std::int32_t in_use = 0;
+  for (const auto& [when, more] : changes) {
+    in_use += more;
+    if (!use.empty() && use.back().first == when)
+      use.back().second = in_use;
+    else
+      use.emplace_back(when, in_use);
+  }
+  return use;
+}
+
+std::int32_t at(const Steps& steps, Seconds when) {
+  const auto next =
+      std::upper_bound(steps.begin(), steps.end(), when,
+                       [](Seconds moment, const auto& step) { return moment < step.first; });
+  return next == steps.begin() ? 0 : std::prev(next)->second;
+}
+
 }  // namespace
+
+Trace read_trace(std::istream& in, const std::string& partition) {
+  Trace trace = read_lines(in, partition);
+  if (trace.jobs.empty())
+    throw std::invalid_argument("the trace has no job that has run" +
+                                (partition.empty() ? "" : " in partition " + partition) + " (" +
+                                std::to_string(trace.skipped) + " lines skipped)");
+  std::stable_sort(trace.jobs.begin(), trace.jobs.end(), [](const auto& one, const auto& other) {
+    return one.job.submitted < other.job.submitted;
+  });
+  Seconds last = 0;
+  for (const TracedJob& traced : trace.jobs) last = std::max(last, traced.ended());
+  if (last - trace.jobs.front().job.submitted > kLongestTrace)
+    throw std::invalid_argument(
+        "the trace covers more than 50 years; a time in it is wrong (say with sacct's -S and -E "
+        "which part is meant)");
+  return trace;
+}
 
 Fidelity play_trace(const Trace& trace, const ClusterModel& model, Seconds warm_up) {
   using Clock = std::chrono::steady_clock;
@@ -355,16 +394,6 @@ Fidelity play_trace(const Trace& trace, const ClusterModel& model, Seconds warm_
   return result;
 }
 
-namespace {
-
-ClusterModel::Backfill backfill_of(const std::string& word) {
-  if (word == "easy") return ClusterModel::Backfill::Easy;
-  if (word == "none") return ClusterModel::Backfill::None;
-  return ClusterModel::Backfill::Conservative;
-}
-
-}  // namespace
-
 ClusterModel large_site(std::int32_t nodes, const std::string& backfill) {
   ClusterModel model;
   model.nodes = {{0, nodes}};
@@ -377,47 +406,6 @@ ClusterModel large_site(std::int32_t nodes, const std::string& backfill) {
   model.size_weight = 100;
   return model;
 }
-
-namespace {
-
-constexpr Seconds kBucket = 4 * kHour;
-constexpr Seconds kHasWaited = 10 * kMinute;
-constexpr Seconds kStartsAfterEnd = kMinute;
-/// So many users at the same most are no chance.
-constexpr int kUsersAtBound = 10;
-
-using Steps = std::vector<std::pair<Seconds, std::int32_t>>;
-
-/// Nodes in use from each moment on.
-Steps use_over_time(const Trace& trace) {
-  Steps changes;
-  changes.reserve(2 * trace.jobs.size());
-  for (const TracedJob& traced : trace.jobs) {
-    if (traced.job.runs == 0) continue;
-    changes.emplace_back(traced.started, traced.job.nodes);
-    changes.emplace_back(traced.ended(), -traced.job.nodes);
-  }
-  std::sort(changes.begin(), changes.end());
-  Steps use;
-  std::int32_t in_use = 0;
-  for (const auto& [when, more] : changes) {
-    in_use += more;
-    if (!use.empty() && use.back().first == when)
-      use.back().second = in_use;
-    else
-      use.emplace_back(when, in_use);
-  }
-  return use;
-}
-
-std::int32_t at(const Steps& steps, Seconds when) {
-  const auto next =
-      std::upper_bound(steps.begin(), steps.end(), when,
-                       [](Seconds moment, const auto& step) { return moment < step.first; });
-  return next == steps.begin() ? 0 : std::prev(next)->second;
-}
-
-}  // namespace
 
 Steps nodes_over_time(const Trace& trace) {
   const Steps use = use_over_time(trace);

@@ -33,38 +33,6 @@ if [ -z "$dialect" ]; then
 fi
 )sh";
 
-}  // namespace
-
-CommandLine in_dialect(const std::string& dialect, const std::string& script,
-                       const std::vector<std::string>& arguments) {
-  CommandLine command{.argv = {"sh", "-c", kTell + script, "sh", dialect}};
-  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  return command;
-}
-
-std::string without_echo(const std::string& text) {
-  constexpr std::string_view kOutput = "and the output was:\n'";
-  const auto begin = text.find(kOutput);
-  return begin == std::string::npos ? text : text.substr(begin + kOutput.size());
-}
-
-std::string one_line(const std::string& text) {
-  std::istringstream lines(without_echo(text));
-  std::string joined;
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, line.find_first_not_of(" \t"));
-    for (const std::string_view prefix : {"qsub: ", "qstat: ", "qselect: ", "qdel: ", "pbsnodes: ",
-                                          "sbatch: ", "error: ", "fatal: "}) {
-      if (line.starts_with(prefix)) line.erase(0, prefix.size());
-    }
-    if (!line.empty() && line != "'") joined += (joined.empty() ? "" : "; ") + line;
-  }
-  if (joined.size() > 500) joined = joined.substr(0, 497) + "...";
-  return joined;
-}
-
-namespace {
-
 /// Goes into an argument of qsub, where commas, colons and spaces have a meaning.
 bool is_word(const std::string& text, const std::string& also_allowed) {
   return std::all_of(text.begin(), text.end(), [&](unsigned char c) {
@@ -107,6 +75,34 @@ std::map<std::string, std::string> read_gpu_kinds(const Keys& keys) {
 }
 
 }  // namespace
+
+CommandLine in_dialect(const std::string& dialect, const std::string& script,
+                       const std::vector<std::string>& arguments) {
+  CommandLine command{.argv = {"sh", "-c", kTell + script, "sh", dialect}};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::string without_echo(const std::string& text) {
+  constexpr std::string_view kOutput = "and the output was:\n'";
+  const auto begin = text.find(kOutput);
+  return begin == std::string::npos ? text : text.substr(begin + kOutput.size());
+}
+
+std::string one_line(const std::string& text) {
+  std::istringstream lines(without_echo(text));
+  std::string joined;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(" \t"));
+    for (const std::string_view prefix : {"qsub: ", "qstat: ", "qselect: ", "qdel: ", "pbsnodes: ",
+                                          "sbatch: ", "error: ", "fatal: "}) {
+      if (line.starts_with(prefix)) line.erase(0, prefix.size());
+    }
+    if (!line.empty() && line != "'") joined += (joined.empty() ? "" : "; ") + line;
+  }
+  if (joined.size() > 500) joined = joined.substr(0, 497) + "...";
+  return joined;
+}
 
 Settings read_settings(const char* config_yaml) {
   const Keys keys(config_yaml, {"dialect", "place", "gpu_kinds"},

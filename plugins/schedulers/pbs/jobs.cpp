@@ -129,59 +129,6 @@ done
 exit $failed
 )sh";
 
-}  // namespace
-
-/// With those that have ended.
-CommandLine Pbs::poll(const std::string&, const std::vector<std::string>& names) const {
-  return in_dialect(settings_.dialect, kOwnIds + std::string(kList), names);
-}
-
-Result<std::vector<BatchJob>> Pbs::read_poll(const std::string& prefix,
-                                             const CommandOutput& output) const {
-  if (output.timed_out) return no_listing("qstat gave no answer in time");
-  if (output.exit_code != 0) {
-    return no_listing("exit " + std::to_string(output.exit_code) + ": " +
-                      one_line(output.standard_error));
-  }
-  const auto text = whole(output.standard_output);
-  if (!text) return text.error();
-  std::vector<BatchJob> jobs;
-  NodeNames nodes;
-  for (const Record& record : read_records(text->first, Repeated::FirstCounts)) {
-    std::string number = after(record.head, "Job Id:");
-    if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
-    const std::string_view owner = record.value("Job_Owner");
-    if (!owner.empty() && owner.substr(0, owner.find('@')) != text->second) continue;
-    auto job = read_job(record, std::move(number), nodes);
-    if (!job) return job.error();
-    jobs.push_back(std::move(*job));
-  }
-  return jobs;
-}
-
-std::vector<std::string> NodeNames::of(std::string_view exec_host) {
-  std::vector<std::string> names;
-  std::unordered_set<std::string_view> known;
-  while (!exec_host.empty() && left_ > 0 && names.size() < kMostNodesOfAJob) {
-    const auto plus = std::min(exec_host.find('+'), exec_host.size());
-    const std::string_view slot = exec_host.substr(0, plus);
-    const std::string_view name = slot.substr(0, slot.find('/'));
-    if (!name.empty() && name.size() <= kLongestNodeName && known.insert(name).second) {
-      names.emplace_back(name);
-      --left_;
-    }
-    exec_host.remove_prefix(std::min(plus + 1, exec_host.size()));
-  }
-  return names;
-}
-
-CommandLine Pbs::cancel(const std::vector<std::string>& names,
-                        const std::vector<std::string>&) const {
-  return in_dialect(settings_.dialect, kDelete, names);
-}
-
-namespace {
-
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -260,6 +207,55 @@ EndCause end_of(const Record& job) {
 }
 
 }  // namespace
+
+/// With those that have ended.
+CommandLine Pbs::poll(const std::string&, const std::vector<std::string>& names) const {
+  return in_dialect(settings_.dialect, kOwnIds + std::string(kList), names);
+}
+
+Result<std::vector<BatchJob>> Pbs::read_poll(const std::string& prefix,
+                                             const CommandOutput& output) const {
+  if (output.timed_out) return no_listing("qstat gave no answer in time");
+  if (output.exit_code != 0) {
+    return no_listing("exit " + std::to_string(output.exit_code) + ": " +
+                      one_line(output.standard_error));
+  }
+  const auto text = whole(output.standard_output);
+  if (!text) return text.error();
+  std::vector<BatchJob> jobs;
+  NodeNames nodes;
+  for (const Record& record : read_records(text->first, Repeated::FirstCounts)) {
+    std::string number = after(record.head, "Job Id:");
+    if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
+    const std::string_view owner = record.value("Job_Owner");
+    if (!owner.empty() && owner.substr(0, owner.find('@')) != text->second) continue;
+    auto job = read_job(record, std::move(number), nodes);
+    if (!job) return job.error();
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
+
+std::vector<std::string> NodeNames::of(std::string_view exec_host) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string_view> known;
+  while (!exec_host.empty() && left_ > 0 && names.size() < kMostNodesOfAJob) {
+    const auto plus = std::min(exec_host.find('+'), exec_host.size());
+    const std::string_view slot = exec_host.substr(0, plus);
+    const std::string_view name = slot.substr(0, slot.find('/'));
+    if (!name.empty() && name.size() <= kLongestNodeName && known.insert(name).second) {
+      names.emplace_back(name);
+      --left_;
+    }
+    exec_host.remove_prefix(std::min(plus + 1, exec_host.size()));
+  }
+  return names;
+}
+
+CommandLine Pbs::cancel(const std::vector<std::string>& names,
+                        const std::vector<std::string>&) const {
+  return in_dialect(settings_.dialect, kDelete, names);
+}
 
 BatchState state_by_comment(std::string_view comment) {
   // A node that is away, or has not reported yet, offers nothing at all, and the scheduler says

@@ -65,43 +65,6 @@ Node read_node(const Settings& settings, const Record& record) {
   return node;
 }
 
-}  // namespace
-
-bool has_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const auto end = std::min(list.find_first_of(", "), list.size());
-    if (list.substr(0, end) == word) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
-}
-
-Error no_offers(const std::string& why) {
-  return {Error::Kind::Transient, "cannot list the queues of PBS: " + why};
-}
-
-Result<QueuesAndNodes> read_queues_and_nodes(const Settings& settings,
-                                             const CommandOutput& output) {
-  if (output.timed_out) return no_offers("qstat gave no answer in time");
-  if (output.exit_code != 0) {
-    return no_offers("exit " + std::to_string(output.exit_code) + ": " +
-                     one_line(output.standard_error));
-  }
-  const std::string& text = output.standard_output;
-  const auto middle = text.find("\nhbnodes\n");
-  const auto end = text.rfind("\nhbend\n");
-  if (middle == std::string::npos || end == std::string::npos || end < middle)
-    return no_offers("half an answer");
-  QueuesAndNodes answer{read_records(text.substr(0, middle + 1), Repeated::IsAList), {}};
-  for (const Record& record :
-       read_records(text.substr(middle + 9, end + 1 - (middle + 9)), Repeated::FirstCounts)) {
-    if (!record.attributes.empty()) answer.nodes.push_back(read_node(settings, record));
-  }
-  return answer;
-}
-
-namespace {
-
 /// Not every user may ask for the nodes; then the queues are told without them.  With the server,
 /// which may have limits of its own, and with who asks: some are for him alone.
 constexpr const char* kSurvey = R"sh(
@@ -284,6 +247,39 @@ Who who_asked(const std::vector<Record>& things) {
 }
 
 }  // namespace
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const auto end = std::min(list.find_first_of(", "), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+Error no_offers(const std::string& why) {
+  return {Error::Kind::Transient, "cannot list the queues of PBS: " + why};
+}
+
+Result<QueuesAndNodes> read_queues_and_nodes(const Settings& settings,
+                                             const CommandOutput& output) {
+  if (output.timed_out) return no_offers("qstat gave no answer in time");
+  if (output.exit_code != 0) {
+    return no_offers("exit " + std::to_string(output.exit_code) + ": " +
+                     one_line(output.standard_error));
+  }
+  const std::string& text = output.standard_output;
+  const auto middle = text.find("\nhbnodes\n");
+  const auto end = text.rfind("\nhbend\n");
+  if (middle == std::string::npos || end == std::string::npos || end < middle)
+    return no_offers("half an answer");
+  QueuesAndNodes answer{read_records(text.substr(0, middle + 1), Repeated::IsAList), {}};
+  for (const Record& record :
+       read_records(text.substr(middle + 9, end + 1 - (middle + 9)), Repeated::FirstCounts)) {
+    if (!record.attributes.empty()) answer.nodes.push_back(read_node(settings, record));
+  }
+  return answer;
+}
 
 CommandLine Pbs::survey() const {
   return in_dialect(settings_.dialect, kSurvey, {});

@@ -67,6 +67,22 @@ class Reader {
   std::string* current_{nullptr};
 };
 
+/// "2:ppn=4+n7:ppn=2", as Torque keeps it.
+double cpus_of_nodes(std::string_view spec) {
+  double cpus = 0;
+  for (const std::string_view group : parts_of(spec, '+')) {
+    const auto words = parts_of(group, ':');
+    double of_one = 1;
+    for (const std::string_view word : words) {
+      if (word.starts_with("ppn=")) of_one = bounded(read_number(word.substr(4)));
+    }
+    // Else it is one node by its name.
+    const auto count = words.empty() ? std::nullopt : read_number(words.front());
+    cpus += of_one * bounded(count.value_or(1));
+  }
+  return std::min(cpus, static_cast<double>(kMostCpusOfAJob));
+}
+
 }  // namespace
 
 std::string_view Record::value(const std::string& name) const {
@@ -117,26 +133,6 @@ std::optional<std::uint64_t> read_size(std::string_view text) {
   const auto unit = kUnits.find(static_cast<char>(text[digits] | 0x20));
   return unit == std::string_view::npos ? bytes : bytes << (10 * (unit + 1));
 }
-
-namespace {
-
-/// "2:ppn=4+n7:ppn=2", as Torque keeps it.
-double cpus_of_nodes(std::string_view spec) {
-  double cpus = 0;
-  for (const std::string_view group : parts_of(spec, '+')) {
-    const auto words = parts_of(group, ':');
-    double of_one = 1;
-    for (const std::string_view word : words) {
-      if (word.starts_with("ppn=")) of_one = bounded(read_number(word.substr(4)));
-    }
-    // Else it is one node by its name.
-    const auto count = words.empty() ? std::nullopt : read_number(words.front());
-    cpus += of_one * bounded(count.value_or(1));
-  }
-  return std::min(cpus, static_cast<double>(kMostCpusOfAJob));
-}
-
-}  // namespace
 
 double bounded(std::optional<long> count) {
   return static_cast<double>(std::clamp(count.value_or(0), 0L, kMostCpusOfAJob));

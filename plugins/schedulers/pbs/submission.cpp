@@ -128,22 +128,6 @@ std::vector<std::string> resources(const Settings& settings, const AllocationReq
   return {chunk, place, hours(request.walltime), torque, slurm};
 }
 
-}  // namespace
-
-CommandLine Pbs::submit(const AllocationRequest& request, const std::string& script_path) const {
-  std::vector<std::string> arguments = resources(settings_, request);
-  arguments.push_back(script_path);
-  // `-r n`: an allocation that ran again would come with a pilot that nobody asked for.
-  arguments.insert(arguments.end(),
-                   {"-N", request.name, "-j", "oe", "-o",
-                    request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
-  if (!request.partition.empty()) arguments.insert(arguments.end(), {"-q", request.partition});
-  arguments.insert(arguments.end(), request.options.begin(), request.options.end());
-  return in_dialect(settings_.dialect, kSubmit, arguments);
-}
-
-namespace {
-
 /// A login shell has usually defined `module`; a batch script of sh has not.
 constexpr const char* kProfile =
     "command -v module >/dev/null 2>&1 || [ ! -r /etc/profile ] || . /etc/profile\n";
@@ -219,31 +203,6 @@ std::string surroundings(const AllocationRequest& request) {
   for (const std::string& line : request.setup) text += line + "\n";
   return text;
 }
-
-}  // namespace
-
-/// With one pilot on each node.
-std::string Pbs::script(const AllocationRequest& request) const {
-  std::string text = "#!/bin/sh\n# Allocation " + request.name + " of hpcbatch.\n";
-  const std::string pilot = "exec " + shell_quoted(request.pilot) + "\n";
-  if (request.nodes == 1) {
-    return text + surroundings(request) + "HPCBATCH_NODE_RANK=0; export HPCBATCH_NODE_RANK\n" +
-           pilot;
-  }
-  // pbsdsh hands on neither directory nor environment: each node sets itself up. Without a rank
-  // the pilot takes SLURM's.
-  const std::string environment = shell_quoted(request.directory + "/" + request.name + ".env");
-  const std::string on_each_node =
-      "\n[ -z \"$1\" ] || [ ! -r " + environment + " ] || . " + environment + "\n" +
-      surroundings(request) +
-      "[ -z \"$1\" ] || { HPCBATCH_NODE_RANK=$1; export HPCBATCH_NODE_RANK; }\n" + pilot;
-  const auto cpus = static_cast<long>(std::ceil(std::max(request.cpus, 1.0)));
-  return text + "hb_nodes=" + std::to_string(request.nodes) + " hb_cpus=" + std::to_string(cpus) +
-         "\nhb_environment=" + environment + "\nhb_pilot=" + shell_quoted(on_each_node) +
-         kFindPbsdsh + kHandOn + kStartPilots + kWaitForPilots;
-}
-
-namespace {
 
 using submit_answer::has_one_of;
 using submit_answer::kSignalled;
@@ -345,6 +304,39 @@ std::optional<std::string> job_number_in(const std::string& line) {
 }
 
 }  // namespace
+
+CommandLine Pbs::submit(const AllocationRequest& request, const std::string& script_path) const {
+  std::vector<std::string> arguments = resources(settings_, request);
+  arguments.push_back(script_path);
+  // `-r n`: an allocation that ran again would come with a pilot that nobody asked for.
+  arguments.insert(arguments.end(),
+                   {"-N", request.name, "-j", "oe", "-o",
+                    request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
+  if (!request.partition.empty()) arguments.insert(arguments.end(), {"-q", request.partition});
+  arguments.insert(arguments.end(), request.options.begin(), request.options.end());
+  return in_dialect(settings_.dialect, kSubmit, arguments);
+}
+
+/// With one pilot on each node.
+std::string Pbs::script(const AllocationRequest& request) const {
+  std::string text = "#!/bin/sh\n# Allocation " + request.name + " of hpcbatch.\n";
+  const std::string pilot = "exec " + shell_quoted(request.pilot) + "\n";
+  if (request.nodes == 1) {
+    return text + surroundings(request) + "HPCBATCH_NODE_RANK=0; export HPCBATCH_NODE_RANK\n" +
+           pilot;
+  }
+  // pbsdsh hands on neither directory nor environment: each node sets itself up. Without a rank
+  // the pilot takes SLURM's.
+  const std::string environment = shell_quoted(request.directory + "/" + request.name + ".env");
+  const std::string on_each_node =
+      "\n[ -z \"$1\" ] || [ ! -r " + environment + " ] || . " + environment + "\n" +
+      surroundings(request) +
+      "[ -z \"$1\" ] || { HPCBATCH_NODE_RANK=$1; export HPCBATCH_NODE_RANK; }\n" + pilot;
+  const auto cpus = static_cast<long>(std::ceil(std::max(request.cpus, 1.0)));
+  return text + "hb_nodes=" + std::to_string(request.nodes) + " hb_cpus=" + std::to_string(cpus) +
+         "\nhb_environment=" + environment + "\nhb_pilot=" + shell_quoted(on_each_node) +
+         kFindPbsdsh + kHandOn + kStartPilots + kWaitForPilots;
+}
 
 /// A number alone is success. A refusal counts as one only where nothing can have been accepted.
 std::variant<std::string, SubmitRefused> Pbs::read_submit(const CommandOutput& output) const {

@@ -94,46 +94,6 @@ bool has_what_is_asked_for(const Record& queue, const ComputeNode& node) {
   return queue.value("partition") == node.record.value("partition");
 }
 
-}  // namespace
-
-double slots_in(std::string_view ranges) {
-  double slots = 0;
-  for (const std::string_view range : parts_of(ranges, ',')) {
-    const auto dash = range.find('-');
-    const long first = read_number(range.substr(0, dash)).value_or(-1);
-    const long last =
-        dash == std::string_view::npos ? first : read_number(range.substr(dash + 1)).value_or(-1);
-    const bool is_range = first >= 0 && last >= first && last - first < kMostCpusOfANode;
-    if (is_range) slots += static_cast<double>(last - first + 1);
-  }
-  return slots;
-}
-
-std::vector<ComputeNode> compute_nodes(const std::string& text) {
-  std::vector<ComputeNode> nodes;
-  for (Record& record : read_records(text, Repeated::FirstCounts)) {
-    if (nodes.size() == kMostNodes) break;
-    if (!record.value("state").empty()) nodes.push_back(compute_node(std::move(record)));
-  }
-  return nodes;
-}
-
-std::vector<const ComputeNode*> nodes_of_queue(const Record& queue, const std::string& name,
-                                               const std::vector<ComputeNode>& nodes) {
-  const bool has_its_own = std::any_of(nodes.begin(), nodes.end(), [&](const ComputeNode& node) {
-    return node.record.value("queue") == name;
-  });
-  std::vector<const ComputeNode*> found;
-  for (const ComputeNode& node : nodes) {
-    if (node.is_up && node.record.value("queue") == (has_its_own ? name : "") &&
-        has_what_is_asked_for(queue, node))
-      found.push_back(&node);
-  }
-  return found;
-}
-
-namespace {
-
 // More are no queues of one server; reservations have one each.
 constexpr std::size_t kMostQueues = 500;
 constexpr double kMostCpus = 1e9;
@@ -218,44 +178,6 @@ Server server_among(const std::vector<Record>& things) {
   }
   return {};
 }
-
-}  // namespace
-
-QueuesToWatch queues_to_watch(const std::vector<Record>& things,
-                              const std::vector<ComputeNode>& nodes) {
-  const Server server = server_among(things);
-  QueueRecords records;
-  for (const Record& thing : things) {
-    if (const std::string name = after(thing.head, "Queue:");
-        !name.empty() && records.size() < kMostQueues)
-      records.try_emplace(name, &thing);
-  }
-  QueuesToWatch all;
-  all.are_others_hidden = server.are_others_hidden;
-  std::map<std::string, std::set<const ComputeNode*>> nodes_of;
-  for (const auto& [name, record] : records) {
-    all.waiting += queued_in(record->value("state_count"));
-    if (is_routing(*record)) continue;
-    const auto own = nodes_of_queue(*record, name, nodes);
-    nodes_of[name] = {own.begin(), own.end()};
-    all.partitions.push_back(partition_of(name, nodes_of[name]));
-    all.starting[name] = starting_queue(*record, name, all.partitions.back(), own);
-  }
-  for (const auto& [name, record] : records) {
-    if (!is_routing(*record)) continue;
-    std::set<const ComputeNode*> reached;
-    for (const std::string& starting : behind(*record, records, server.name)) {
-      reached.insert(nodes_of[starting].begin(), nodes_of[starting].end());
-      all.starting[starting].names.push_back(name);
-    }
-    all.partitions.push_back(partition_of(name, reached));
-  }
-  for (WatchedPartition& partition : all.partitions)
-    partition.is_default = partition.name == server.default_queue;
-  return all;
-}
-
-namespace {
 
 using std::chrono::seconds;
 
@@ -446,6 +368,76 @@ class Listing {
 };
 
 }  // namespace
+
+double slots_in(std::string_view ranges) {
+  double slots = 0;
+  for (const std::string_view range : parts_of(ranges, ',')) {
+    const auto dash = range.find('-');
+    const long first = read_number(range.substr(0, dash)).value_or(-1);
+    const long last =
+        dash == std::string_view::npos ? first : read_number(range.substr(dash + 1)).value_or(-1);
+    const bool is_range = first >= 0 && last >= first && last - first < kMostCpusOfANode;
+    if (is_range) slots += static_cast<double>(last - first + 1);
+  }
+  return slots;
+}
+
+std::vector<ComputeNode> compute_nodes(const std::string& text) {
+  std::vector<ComputeNode> nodes;
+  for (Record& record : read_records(text, Repeated::FirstCounts)) {
+    if (nodes.size() == kMostNodes) break;
+    if (!record.value("state").empty()) nodes.push_back(compute_node(std::move(record)));
+  }
+  return nodes;
+}
+
+std::vector<const ComputeNode*> nodes_of_queue(const Record& queue, const std::string& name,
+                                               const std::vector<ComputeNode>& nodes) {
+  const bool has_its_own = std::any_of(nodes.begin(), nodes.end(), [&](const ComputeNode& node) {
+    return node.record.value("queue") == name;
+  });
+  std::vector<const ComputeNode*> found;
+  for (const ComputeNode& node : nodes) {
+    if (node.is_up && node.record.value("queue") == (has_its_own ? name : "") &&
+        has_what_is_asked_for(queue, node))
+      found.push_back(&node);
+  }
+  return found;
+}
+
+QueuesToWatch queues_to_watch(const std::vector<Record>& things,
+                              const std::vector<ComputeNode>& nodes) {
+  const Server server = server_among(things);
+  QueueRecords records;
+  for (const Record& thing : things) {
+    if (const std::string name = after(thing.head, "Queue:");
+        !name.empty() && records.size() < kMostQueues)
+      records.try_emplace(name, &thing);
+  }
+  QueuesToWatch all;
+  all.are_others_hidden = server.are_others_hidden;
+  std::map<std::string, std::set<const ComputeNode*>> nodes_of;
+  for (const auto& [name, record] : records) {
+    all.waiting += queued_in(record->value("state_count"));
+    if (is_routing(*record)) continue;
+    const auto own = nodes_of_queue(*record, name, nodes);
+    nodes_of[name] = {own.begin(), own.end()};
+    all.partitions.push_back(partition_of(name, nodes_of[name]));
+    all.starting[name] = starting_queue(*record, name, all.partitions.back(), own);
+  }
+  for (const auto& [name, record] : records) {
+    if (!is_routing(*record)) continue;
+    std::set<const ComputeNode*> reached;
+    for (const std::string& starting : behind(*record, records, server.name)) {
+      reached.insert(nodes_of[starting].begin(), nodes_of[starting].end());
+      all.starting[starting].names.push_back(name);
+    }
+    all.partitions.push_back(partition_of(name, reached));
+  }
+  for (WatchedPartition& partition : all.partitions)
+    partition.is_default = partition.name == server.default_queue;
+  return all;
+}
 
 Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const Names& own,
                                const QueuesToWatch& queues, const std::vector<ComputeNode>& nodes,

@@ -115,43 +115,6 @@ Result<std::optional<BatchJob>> job_in(const MarkedRecord& record, NodeLists& li
   return std::optional(std::move(job));
 }
 
-}  // namespace
-
-CommandLine Slurm::poll(const std::string&, const std::vector<std::string>& names) const {
-  CommandLine command{.argv = {"sh", "-c", std::string(kChooseMark) + kList, "sh"}};
-  command.argv.insert(command.argv.end(), names.begin(), names.end());
-  return command;
-}
-
-Result<std::vector<BatchJob>> Slurm::read_poll(const std::string& prefix,
-                                               const CommandOutput& output) const {
-  if (output.timed_out) return distrust("squeue gave no answer in time");
-  if (output.exit_code != 0) {
-    return distrust("squeue exit " + std::to_string(output.exit_code) + ": " +
-                    one_line(output.standard_error));
-  }
-  const auto found = read_marked(output.standard_output);
-  if (!found) return distrust("half an answer: " + one_line(output.standard_output));
-  std::vector<BatchJob> jobs;
-  NodeLists lists;
-  for (const MarkedRecord& record : found->records) {
-    if (!record.free.starts_with(prefix)) continue;
-    auto job = job_in(record, lists);
-    if (!job) return job.error();
-    if (*job) jobs.push_back(std::move(**job));
-  }
-  return jobs;
-}
-
-std::vector<std::string> NodeLists::names(std::string_view list) {
-  auto names = names_in(list, std::min(kMostNodesOfAJob, left_));
-  if (!names) return {std::string(list)};
-  left_ -= std::min(left_, names->size());
-  return std::move(*names);
-}
-
-namespace {
-
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -188,6 +151,39 @@ BatchState pending(std::string_view reason) {
 }
 
 }  // namespace
+
+CommandLine Slurm::poll(const std::string&, const std::vector<std::string>& names) const {
+  CommandLine command{.argv = {"sh", "-c", std::string(kChooseMark) + kList, "sh"}};
+  command.argv.insert(command.argv.end(), names.begin(), names.end());
+  return command;
+}
+
+Result<std::vector<BatchJob>> Slurm::read_poll(const std::string& prefix,
+                                               const CommandOutput& output) const {
+  if (output.timed_out) return distrust("squeue gave no answer in time");
+  if (output.exit_code != 0) {
+    return distrust("squeue exit " + std::to_string(output.exit_code) + ": " +
+                    one_line(output.standard_error));
+  }
+  const auto found = read_marked(output.standard_output);
+  if (!found) return distrust("half an answer: " + one_line(output.standard_output));
+  std::vector<BatchJob> jobs;
+  NodeLists lists;
+  for (const MarkedRecord& record : found->records) {
+    if (!record.free.starts_with(prefix)) continue;
+    auto job = job_in(record, lists);
+    if (!job) return job.error();
+    if (*job) jobs.push_back(std::move(**job));
+  }
+  return jobs;
+}
+
+std::vector<std::string> NodeLists::names(std::string_view list) {
+  auto names = names_in(list, std::min(kMostNodesOfAJob, left_));
+  if (!names) return {std::string(list)};
+  left_ -= std::min(left_, names->size());
+  return std::move(*names);
+}
 
 Meaning meaning_of(std::string_view state, std::string_view reason) {
   const auto ended = [](EndCause cause) { return Meaning{BatchState::Ended, cause}; };

@@ -118,60 +118,6 @@ WatchedJob job_of(const std::vector<std::string>& parts, const Names& names) {
   return job;
 }
 
-}  // namespace
-
-CommandLine Slurm::watch_queue() const {
-  return {.argv = {"sh", "-c", std::string(kChooseMark) + kShown + kRoomLines + kWaiting},
-          .environment = {},
-          .input = {}};
-}
-
-Result<WatchedQueue> Slurm::read_queue(const CommandOutput& output) const {
-  const auto distrust = [](const std::string& why) {
-    return Error{Error::Kind::Transient, "cannot look at SLURM's queue: " + why};
-  };
-  if (output.timed_out) return distrust("squeue gave no answer in time");
-  if (output.exit_code != 0) return distrust(one_line(output.standard_error));
-  const auto own = read_marked(output.standard_output);
-  if (!own) return distrust("half an answer");
-  const Names names = names_within(own->records);
-  WatchedQueue queue;
-  Places places;
-  NodeLists lists;
-  bool whole = false;
-  std::optional<std::chrono::seconds> now;
-  std::istringstream lines{std::string(own->rest)};
-  for (std::string line; std::getline(lines, line);) {
-    if (line == "hbfailed") return distrust(one_line(output.standard_error));
-    whole = line == "hbend";
-    const auto parts = split(line, '|');
-    if (parts[0] == "hbnow" && parts.size() == 2) {
-      now = read_moment(parts[1]);
-    } else if (parts[0] == "hbpart" && parts.size() >= 4) {
-      add_partition(parts, places, lists, queue.partitions);
-    } else if (parts[0] == "hbrun" && parts.size() == 9) {
-      WatchedJob job = job_of(parts, names);
-      job.runs = true;
-      job.elapsed = slurm_time(parts[6]).value_or(std::chrono::seconds{0});
-      job.nodes = node_list(parts[7], lists);
-      job.age = age_of(parts[8], now);
-      queue.jobs.push_back(std::move(job));
-    } else if (parts[0] == "hbwait" && parts.size() == 8) {
-      WatchedJob job = job_of(parts, names);
-      job.age = age_of(parts[6], now);
-      job.may_start = may_start(parts[7]);
-      job.at_limit = is_limit(parts[7]);
-      queue.jobs.push_back(std::move(job));
-    } else if (parts[0] == "hbrun" || parts[0] == "hbwait") {
-      return distrust("a line that is no batch job: " + one_line(line));
-    }
-  }
-  if (!whole) return distrust("half an answer");
-  return queue;
-}
-
-namespace {
-
 // No cluster has more of either; what says so is damaged.
 constexpr std::size_t kMostNodes = 50'000, kMostJobs = 100'000;
 
@@ -285,6 +231,56 @@ void drop_memory_nobody_counts(WatchedRoom& room) {
 }
 
 }  // namespace
+
+CommandLine Slurm::watch_queue() const {
+  return {.argv = {"sh", "-c", std::string(kChooseMark) + kShown + kRoomLines + kWaiting},
+          .environment = {},
+          .input = {}};
+}
+
+Result<WatchedQueue> Slurm::read_queue(const CommandOutput& output) const {
+  const auto distrust = [](const std::string& why) {
+    return Error{Error::Kind::Transient, "cannot look at SLURM's queue: " + why};
+  };
+  if (output.timed_out) return distrust("squeue gave no answer in time");
+  if (output.exit_code != 0) return distrust(one_line(output.standard_error));
+  const auto own = read_marked(output.standard_output);
+  if (!own) return distrust("half an answer");
+  const Names names = names_within(own->records);
+  WatchedQueue queue;
+  Places places;
+  NodeLists lists;
+  bool whole = false;
+  std::optional<std::chrono::seconds> now;
+  std::istringstream lines{std::string(own->rest)};
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "hbfailed") return distrust(one_line(output.standard_error));
+    whole = line == "hbend";
+    const auto parts = split(line, '|');
+    if (parts[0] == "hbnow" && parts.size() == 2) {
+      now = read_moment(parts[1]);
+    } else if (parts[0] == "hbpart" && parts.size() >= 4) {
+      add_partition(parts, places, lists, queue.partitions);
+    } else if (parts[0] == "hbrun" && parts.size() == 9) {
+      WatchedJob job = job_of(parts, names);
+      job.runs = true;
+      job.elapsed = slurm_time(parts[6]).value_or(std::chrono::seconds{0});
+      job.nodes = node_list(parts[7], lists);
+      job.age = age_of(parts[8], now);
+      queue.jobs.push_back(std::move(job));
+    } else if (parts[0] == "hbwait" && parts.size() == 8) {
+      WatchedJob job = job_of(parts, names);
+      job.age = age_of(parts[6], now);
+      job.may_start = may_start(parts[7]);
+      job.at_limit = is_limit(parts[7]);
+      queue.jobs.push_back(std::move(job));
+    } else if (parts[0] == "hbrun" || parts[0] == "hbwait") {
+      return distrust("a line that is no batch job: " + one_line(line));
+    }
+  }
+  if (!whole) return distrust("half an answer");
+  return queue;
+}
 
 /// How full the nodes are that a look at the queue shows, by the same answer.
 WatchedRoom Slurm::read_room(const CommandOutput& output) const {

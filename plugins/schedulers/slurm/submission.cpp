@@ -126,6 +126,43 @@ Refusal classify(const CommandOutput& output) {
   return text.find("sbatch: ") != std::string::npos ? Refusal::Transient : Refusal::Unclear;
 }
 
+/// Takes what is said by `--gres` out of the options.
+std::string take_gres(std::vector<std::string>& options) {
+  constexpr std::string_view kGres = "--gres";
+  std::string said;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const bool alone = options[i] == kGres && i + 1 < options.size();
+    if (!alone && !options[i].starts_with("--gres=")) {
+      others.push_back(options[i]);
+      continue;
+    }
+    said +=
+        (said.empty() ? "" : ",") + (alone ? options[++i] : options[i].substr(kGres.size() + 1));
+  }
+  options = std::move(others);
+  return said;
+}
+
+/// Of two options sbatch heeds the last: the pilot would be without its GPUs, or without the rest.
+std::string joined_gres(const AllocationRequest& request, const std::string& of_options) {
+  std::string gres = of_options;
+  const bool has_gpus =
+      of_options.starts_with("gpu") || of_options.find(",gpu") != std::string::npos;
+  if (has_gpus) return gres;
+  for (const auto& [kind, count] : request.gpus) {
+    gres += (gres.empty() ? "gpu:" : ",gpu:") + (kind.empty() ? "" : kind + ":") +
+            std::to_string(count);
+  }
+  return gres;
+}
+
+/// "number;cluster"
+std::optional<std::string> job_number_in(const std::string& line) {
+  std::string number = line.substr(0, line.find(';'));
+  return is_number(number) ? std::optional(std::move(number)) : std::nullopt;
+}
+
 }  // namespace
 
 std::string one_line(const std::string& text) {
@@ -159,41 +196,6 @@ std::string Slurm::script(const AllocationRequest& request) const {
        << kWaitForSrun;
   return text.str();
 }
-
-namespace {
-
-/// Takes what is said by `--gres` out of the options.
-std::string take_gres(std::vector<std::string>& options) {
-  constexpr std::string_view kGres = "--gres";
-  std::string said;
-  std::vector<std::string> others;
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const bool alone = options[i] == kGres && i + 1 < options.size();
-    if (!alone && !options[i].starts_with("--gres=")) {
-      others.push_back(options[i]);
-      continue;
-    }
-    said +=
-        (said.empty() ? "" : ",") + (alone ? options[++i] : options[i].substr(kGres.size() + 1));
-  }
-  options = std::move(others);
-  return said;
-}
-
-/// Of two options sbatch heeds the last: the pilot would be without its GPUs, or without the rest.
-std::string joined_gres(const AllocationRequest& request, const std::string& of_options) {
-  std::string gres = of_options;
-  const bool has_gpus =
-      of_options.starts_with("gpu") || of_options.find(",gpu") != std::string::npos;
-  if (has_gpus) return gres;
-  for (const auto& [kind, count] : request.gpus) {
-    gres += (gres.empty() ? "gpu:" : ",gpu:") + (kind.empty() ? "" : kind + ":") +
-            std::to_string(count);
-  }
-  return gres;
-}
-
-}  // namespace
 
 CommandLine Slurm::submit(const AllocationRequest& request, const std::string& script_path) const {
   // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
@@ -257,16 +259,6 @@ std::vector<std::string> Slurm::options_without(const std::vector<std::string>& 
   if (list.empty()) return {};
   return {"--exclude=" + list};
 }
-
-namespace {
-
-/// "number;cluster"
-std::optional<std::string> job_number_in(const std::string& line) {
-  std::string number = line.substr(0, line.find(';'));
-  return is_number(number) ? std::optional(std::move(number)) : std::nullopt;
-}
-
-}  // namespace
 
 /// The number alone is success.  A refusal counts as one only where nothing can have been accepted:
 /// a lost answer means a batch job as often as not (measured: it was there after "Socket timed

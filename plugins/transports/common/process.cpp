@@ -118,6 +118,41 @@ pid_t spawn(const Program& program, volatile int& error) {
   return process;
 }
 
+/// A file without a name that holds the text: the command may read it at its own pace while nobody
+/// writes.
+Result<Fd> file_of(const std::string& text) {
+  if (text.empty()) {
+    Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (null.get() < 0) return failed("cannot open /dev/null", errno);
+    return null;
+  }
+  Fd file(::memfd_create("input", MFD_CLOEXEC));
+  if (file.get() < 0) return failed("cannot keep a command's input", errno);
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n =
+        ::pwrite(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0) return failed("cannot keep a command's input", errno);
+    done += static_cast<std::size_t>(n);
+  }
+  return file;
+}
+
+/// Takes what is there; closes the descriptor at its end.
+void take(Fd& from, std::string& into) {
+  std::array<char, 65536> buffer;
+  while (from.get() >= 0) {
+    const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
+    if (n > 0) {
+      into.append(buffer.data(), static_cast<std::size_t>(n));
+      if (into.size() > kMostOutput) return;
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      from.reset();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 Result<pid_t> start_process(const CommandLine& command, const Environment& environment,
@@ -164,55 +199,12 @@ Result<pid_t> start_process(const CommandLine& command, const Environment& envir
   return process;
 }
 
-namespace {
-
-/// A file without a name that holds the text: the command may read it at its own pace while nobody
-/// writes.
-Result<Fd> file_of(const std::string& text) {
-  if (text.empty()) {
-    Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (null.get() < 0) return failed("cannot open /dev/null", errno);
-    return null;
-  }
-  Fd file(::memfd_create("input", MFD_CLOEXEC));
-  if (file.get() < 0) return failed("cannot keep a command's input", errno);
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n =
-        ::pwrite(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (n < 0) return failed("cannot keep a command's input", errno);
-    done += static_cast<std::size_t>(n);
-  }
-  return file;
-}
-
-}  // namespace
-
 Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return failed("cannot make a pipe", errno);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
-
-namespace {
-
-/// Takes what is there; closes the descriptor at its end.
-void take(Fd& from, std::string& into) {
-  std::array<char, 65536> buffer;
-  while (from.get() >= 0) {
-    const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
-    if (n > 0) {
-      into.append(buffer.data(), static_cast<std::size_t>(n));
-      if (into.size() > kMostOutput) return;
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      from.reset();
-    } else if (errno == EAGAIN) {
-      return;
-    }
-  }
-}
-
-}  // namespace
 
 int milliseconds_until(Clock::time_point when) {
   const auto left = std::chrono::ceil<milliseconds>(when - Clock::now()).count();

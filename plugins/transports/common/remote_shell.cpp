@@ -29,73 +29,6 @@ void keep_the_end(std::string& text) {
   if (text.size() > kMostAround) text.erase(0, text.size() - kMostAround);
 }
 
-}  // namespace
-
-Frame new_frame() {
-  std::random_device random;
-  std::string nonce;
-  for (int word = 0; word < 4; ++word) {
-    for (unsigned bits = random(), digit = 0; digit < 8; ++digit, bits >>= 4)
-      nonce += "0123456789abcdef"[bits & 15];
-  }
-  return {nonce};
-}
-
-void FramedAnswer::received(Stream stream, std::string_view bytes) {
-  Part& at = part(stream);
-  at.pending.append(bytes);
-  if (at.where == Where::Before && !look_for_begin(at)) return;
-  if (at.where == Where::Within && !look_for_end(at)) return;
-  at.around += at.pending;
-  at.pending.clear();
-  keep_the_end(at.around);
-}
-
-bool FramedAnswer::look_for_begin(Part& at) {
-  const auto found = at.pending.find(begin_);
-  const auto line_end = found == std::string::npos ? found : at.pending.find('\n', found);
-  if (line_end == std::string::npos) {
-    at.around = at.pending.substr(0, found);
-    keep_the_end(at.around);
-    if (at.pending.size() > kMostAround && found == std::string::npos) {
-      at.pending.erase(0, at.pending.size() - kMostAround / 2);
-    }
-    return false;
-  }
-  at.around = at.pending.substr(0, found);
-  group_ = number_in(std::string_view(at.pending).substr(found + begin_.size()));
-  at.pending.erase(0, line_end + 1);
-  at.where = Where::Within;
-  return true;
-}
-
-bool FramedAnswer::look_for_end(Part& at) {
-  const auto found = at.pending.find(end_);
-  const std::size_t bytes =
-      found == std::string::npos ? at.pending.size() - beginning_at_end(at.pending, end_) : found;
-  at.kept.append(at.pending, 0, bytes);
-  at.pending.erase(0, bytes);
-  if (found == std::string::npos) return false;
-  const auto line_end = at.pending.find('\n');
-  if (line_end == std::string::npos) return false;
-  exit_code_ = number_in(std::string_view(at.pending).substr(end_.size()));
-  at.pending.erase(0, line_end + 1);
-  at.where = Where::After;
-  return true;
-}
-
-bool FramedAnswer::has_begun() const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const Part& at) { return at.where != Where::Before; });
-}
-
-bool FramedAnswer::is_whole() const {
-  return std::all_of(parts_.begin(), parts_.end(),
-                     [](const Part& at) { return at.where == Where::After; });
-}
-
-namespace {
-
 constexpr const char* kPlainPath = "/usr/local/bin:/usr/bin:/bin";
 
 /// Of a user's environment nothing else.
@@ -161,6 +94,69 @@ std::string exports(const std::map<std::string, std::string>& environment) {
 }
 
 }  // namespace
+
+Frame new_frame() {
+  std::random_device random;
+  std::string nonce;
+  for (int word = 0; word < 4; ++word) {
+    for (unsigned bits = random(), digit = 0; digit < 8; ++digit, bits >>= 4)
+      nonce += "0123456789abcdef"[bits & 15];
+  }
+  return {nonce};
+}
+
+void FramedAnswer::received(Stream stream, std::string_view bytes) {
+  Part& at = part(stream);
+  at.pending.append(bytes);
+  if (at.where == Where::Before && !look_for_begin(at)) return;
+  if (at.where == Where::Within && !look_for_end(at)) return;
+  at.around += at.pending;
+  at.pending.clear();
+  keep_the_end(at.around);
+}
+
+bool FramedAnswer::look_for_begin(Part& at) {
+  const auto found = at.pending.find(begin_);
+  const auto line_end = found == std::string::npos ? found : at.pending.find('\n', found);
+  if (line_end == std::string::npos) {
+    at.around = at.pending.substr(0, found);
+    keep_the_end(at.around);
+    if (at.pending.size() > kMostAround && found == std::string::npos) {
+      at.pending.erase(0, at.pending.size() - kMostAround / 2);
+    }
+    return false;
+  }
+  at.around = at.pending.substr(0, found);
+  group_ = number_in(std::string_view(at.pending).substr(found + begin_.size()));
+  at.pending.erase(0, line_end + 1);
+  at.where = Where::Within;
+  return true;
+}
+
+bool FramedAnswer::look_for_end(Part& at) {
+  const auto found = at.pending.find(end_);
+  const std::size_t bytes =
+      found == std::string::npos ? at.pending.size() - beginning_at_end(at.pending, end_) : found;
+  at.kept.append(at.pending, 0, bytes);
+  at.pending.erase(0, bytes);
+  if (found == std::string::npos) return false;
+  const auto line_end = at.pending.find('\n');
+  if (line_end == std::string::npos) return false;
+  exit_code_ = number_in(std::string_view(at.pending).substr(end_.size()));
+  at.pending.erase(0, line_end + 1);
+  at.where = Where::After;
+  return true;
+}
+
+bool FramedAnswer::has_begun() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& at) { return at.where != Where::Before; });
+}
+
+bool FramedAnswer::is_whole() const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [](const Part& at) { return at.where == Where::After; });
+}
 
 std::string starter(std::size_t script_size, InputAfterScript after, FarEnvironment environment) {
   // No character here means different things to sh, csh and fish.

@@ -49,18 +49,6 @@ std::string last_line(std::string text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-}  // namespace
-
-bool line_was_lost(const std::string& said) {
-  static constexpr std::array kLost{"Connection to ", "closed by remote host", "Broken pipe",
-                                    "reset by peer", "Timeout, server"};
-  const std::string last = last_line(said);
-  return std::any_of(kLost.begin(), kLost.end(),
-                     [&](const char* text) { return last.find(text) != std::string::npos; });
-}
-
-namespace {
-
 /// Where a host on the way is what failed.
 std::optional<Error> jump_error(const std::string& target, const std::string& said) {
   const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
@@ -71,61 +59,6 @@ std::optional<Error> jump_error(const std::string& target, const std::string& sa
   if (says("UNKNOWN port 65535")) return words::not_through_jump(target, {});
   return std::nullopt;
 }
-
-}  // namespace
-
-Error program_error(const WhoAndHow& who, const std::string& said) {
-  const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
-  const std::string& target = who.target;
-  if (says("REVOKED HOST KEY"))
-    return words::revoked_host_key(target, fingerprint_in(said), after(said, "key file ", ":"));
-  if (says("HOST IDENTIFICATION HAS CHANGED")) {
-    // The line before names a file too, to which the new key is to be added.
-    const auto offending = said.find("Offending");
-    std::string file =
-        after(said.substr(offending == std::string::npos ? 0 : offending), "key in ", "\r\n");
-    return words::changed_host_key(target, fingerprint_in(said), file.substr(0, file.rfind(':')));
-  }
-  if (says("host key is known for") || says("Host key verification failed"))
-    return words::unknown_host_key(target, fingerprint_in(said),
-                                   who.by_hand + " (it shows the fingerprint and asks)");
-  if (says("UNPROTECTED PRIVATE KEY FILE")) return words::key_too_open(after(said, " for '", "'"));
-  // Then ssh tries a login of its own, and what follows is about that.
-  constexpr std::string_view kFull = "Session open refused by peer";
-  if (const auto full = said.find(kFull); full != std::string::npos) {
-    const std::string rest = after_line(said, full);
-    return rest.empty()
-               ? words::channel_refused(target, std::string(kFull))
-               : words::shared_is_full(target, std::string(kFull), program_error(who, rest));
-  }
-  if (auto jump = jump_error(target, said)) return *jump;
-  if (says("open failed")) return words::channel_refused(target, last_line(said));
-  if (says("Permission denied (") || says("Too many authentication failures")) {
-    const std::string offered = after(said, "Permission denied (", ")");
-    const std::string remedy =
-        "look at 'user' and 'identity', or open the connection at a terminal: " + who.open_master;
-    const bool asks = offered.find("keyboard-interactive") != std::string::npos ||
-                      offered.find("password") != std::string::npos;
-    if (asks) return words::needs_person(target, offered, remedy);
-    return words::not_let_in(target, "the keys and agent that ssh knows of", offered, remedy);
-  }
-  if (says("Could not resolve hostname")) return words::name_not_known(target, {});
-  if (says("Connection refused")) return words::refused(target);
-  if (says("timed out")) return words::timed_out(target, "while connecting");
-  if (says("No route to host") || says("Network is unreachable"))
-    return words::no_route(target, {});
-  if (says("Connection closed by") || says("Connection reset by") ||
-      says("kex_exchange_identification"))
-    return words::closed_by_server(target, last_line(said));
-  Error error = words::other(target, last_line(said));
-  static constexpr std::array kOursToMend{"Bad configuration option", "bad configuration option",
-                                          "Bad owner or permissions", "Can't open user config",
-                                          "unknown option",           "command-line line"};
-  if (std::any_of(kOursToMend.begin(), kOursToMend.end(), says)) error.kind = Error::Kind::Rejected;
-  return error;
-}
-
-namespace {
 
 using Clock = std::chrono::steady_clock;
 
@@ -302,7 +235,78 @@ std::string text_of(int file) {
   return text;
 }
 
+// An address of a socket has 108 bytes, of which ssh takes 17 for the name under which it is made.
+constexpr std::size_t kLongestPath = 90;
+
+std::string sha256_of(const std::string& text) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  ::crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                       text.size());
+  std::string digits(2 * digest.size() + 1, '\0');
+  ::sodium_bin2hex(digits.data(), digits.size(), digest.data(), digest.size());
+  return digits;
+}
+
 }  // namespace
+
+bool line_was_lost(const std::string& said) {
+  static constexpr std::array kLost{"Connection to ", "closed by remote host", "Broken pipe",
+                                    "reset by peer", "Timeout, server"};
+  const std::string last = last_line(said);
+  return std::any_of(kLost.begin(), kLost.end(),
+                     [&](const char* text) { return last.find(text) != std::string::npos; });
+}
+
+Error program_error(const WhoAndHow& who, const std::string& said) {
+  const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
+  const std::string& target = who.target;
+  if (says("REVOKED HOST KEY"))
+    return words::revoked_host_key(target, fingerprint_in(said), after(said, "key file ", ":"));
+  if (says("HOST IDENTIFICATION HAS CHANGED")) {
+    // The line before names a file too, to which the new key is to be added.
+    const auto offending = said.find("Offending");
+    std::string file =
+        after(said.substr(offending == std::string::npos ? 0 : offending), "key in ", "\r\n");
+    return words::changed_host_key(target, fingerprint_in(said), file.substr(0, file.rfind(':')));
+  }
+  if (says("host key is known for") || says("Host key verification failed"))
+    return words::unknown_host_key(target, fingerprint_in(said),
+                                   who.by_hand + " (it shows the fingerprint and asks)");
+  if (says("UNPROTECTED PRIVATE KEY FILE")) return words::key_too_open(after(said, " for '", "'"));
+  // Then ssh tries a login of its own, and what follows is about that.
+  constexpr std::string_view kFull = "Session open refused by peer";
+  if (const auto full = said.find(kFull); full != std::string::npos) {
+    const std::string rest = after_line(said, full);
+    return rest.empty()
+               ? words::channel_refused(target, std::string(kFull))
+               : words::shared_is_full(target, std::string(kFull), program_error(who, rest));
+  }
+  if (auto jump = jump_error(target, said)) return *jump;
+  if (says("open failed")) return words::channel_refused(target, last_line(said));
+  if (says("Permission denied (") || says("Too many authentication failures")) {
+    const std::string offered = after(said, "Permission denied (", ")");
+    const std::string remedy =
+        "look at 'user' and 'identity', or open the connection at a terminal: " + who.open_master;
+    const bool asks = offered.find("keyboard-interactive") != std::string::npos ||
+                      offered.find("password") != std::string::npos;
+    if (asks) return words::needs_person(target, offered, remedy);
+    return words::not_let_in(target, "the keys and agent that ssh knows of", offered, remedy);
+  }
+  if (says("Could not resolve hostname")) return words::name_not_known(target, {});
+  if (says("Connection refused")) return words::refused(target);
+  if (says("timed out")) return words::timed_out(target, "while connecting");
+  if (says("No route to host") || says("Network is unreachable"))
+    return words::no_route(target, {});
+  if (says("Connection closed by") || says("Connection reset by") ||
+      says("kex_exchange_identification"))
+    return words::closed_by_server(target, last_line(said));
+  Error error = words::other(target, last_line(said));
+  static constexpr std::array kOursToMend{"Bad configuration option", "bad configuration option",
+                                          "Bad owner or permissions", "Can't open user config",
+                                          "unknown option",           "command-line line"};
+  if (std::any_of(kOursToMend.begin(), kOursToMend.end(), says)) error.kind = Error::Kind::Rejected;
+  return error;
+}
 
 ProgramLogin::~ProgramLogin() {
   reap();
@@ -464,22 +468,6 @@ Result<int> ProgramLogin::open(const std::string& text, const std::string& input
                                            ": the login shell there did not run it; it said: " +
                                            text_of(said.get()).substr(0, 300)};
 }
-
-namespace {
-
-// An address of a socket has 108 bytes, of which ssh takes 17 for the name under which it is made.
-constexpr std::size_t kLongestPath = 90;
-
-std::string sha256_of(const std::string& text) {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
-  ::crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
-                       text.size());
-  std::string digits(2 * digest.size() + 1, '\0');
-  ::sodium_bin2hex(digits.data(), digits.size(), digest.data(), digest.size());
-  return digits;
-}
-
-}  // namespace
 
 std::string default_control_directory() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");

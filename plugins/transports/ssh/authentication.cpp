@@ -168,14 +168,6 @@ class Attempt {
   std::optional<Error> error_;
 };
 
-}  // namespace
-
-Result<void> authenticate(Session& session, const SshSettings& settings, Deadline deadline) {
-  return Attempt(session, settings, deadline).make();
-}
-
-namespace {
-
 Fd connect_to_agent() {
   const char* path = std::getenv("SSH_AUTH_SOCK");
   if (path == nullptr) return Fd();
@@ -191,6 +183,10 @@ Fd connect_to_agent() {
 }
 
 }  // namespace
+
+Result<void> authenticate(Session& session, const SshSettings& settings, Deadline deadline) {
+  return Attempt(session, settings, deadline).make();
+}
 
 AgentSocket::AgentSocket(std::chrono::steady_clock::time_point until)
     : ours_(connect_to_agent()), until_(until) {}

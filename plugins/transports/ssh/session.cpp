@@ -69,6 +69,54 @@ std::string own_known_hosts() {
   return std::string(home != nullptr ? home : "/") + "/.ssh/known_hosts";
 }
 
+void set(int socket, int level, int option, int value) {
+  (void)::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+/// Between calls nobody of ours looks after the connection; the kernel does.
+void keep_alive(int socket, std::chrono::seconds every) {
+  const int seconds = static_cast<int>(every.count());
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000 * seconds);
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+/// 0, or why it could not connect.
+int connect_one(const Fd& to, const addrinfo& address, Deadline deadline) {
+  if (::connect(to.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return ETIMEDOUT;
+    pollfd wait{to.get(), POLLOUT, 0};
+    if (::poll(&wait, 1, static_cast<int>(std::min<decltype(left)>(left, 60'000))) <= 0) continue;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(to.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+  }
+}
+
+Error connect_error(const std::string& target, int error) {
+  switch (error) {
+    case ECONNREFUSED:
+      return login_errors::refused(target);
+    case ETIMEDOUT:
+      return login_errors::timed_out(target, "while connecting");
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return login_errors::no_route(target, std::strerror(error));
+    default:
+      return login_errors::other(target, std::strerror(error));
+  }
+}
+
+constexpr std::size_t kPumpedPiece = 64u << 10;
+constexpr std::uint32_t kMostOnTheWay = 256u << 10;
+
 }  // namespace
 
 Session::Session(const SshSettings& settings)
@@ -210,57 +258,6 @@ bool Session::is_alive() {
   return true;
 }
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-void set(int socket, int level, int option, int value) {
-  (void)::setsockopt(socket, level, option, &value, sizeof value);
-}
-
-/// Between calls nobody of ours looks after the connection; the kernel does.
-void keep_alive(int socket, std::chrono::seconds every) {
-  const int seconds = static_cast<int>(every.count());
-  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000 * seconds);
-  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-}
-
-/// 0, or why it could not connect.
-int connect_one(const Fd& to, const addrinfo& address, Deadline deadline) {
-  if (::connect(to.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return ETIMEDOUT;
-    pollfd wait{to.get(), POLLOUT, 0};
-    if (::poll(&wait, 1, static_cast<int>(std::min<decltype(left)>(left, 60'000))) <= 0) continue;
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(to.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    return error;
-  }
-}
-
-Error connect_error(const std::string& target, int error) {
-  switch (error) {
-    case ECONNREFUSED:
-      return login_errors::refused(target);
-    case ETIMEDOUT:
-      return login_errors::timed_out(target, "while connecting");
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-      return login_errors::no_route(target, std::strerror(error));
-    default:
-      return login_errors::other(target, std::strerror(error));
-  }
-}
-
-}  // namespace
-
 Result<Fd> connect_tcp(const std::string& host, int port, const std::string& target,
                        std::chrono::seconds keep_alive_every, Deadline deadline) {
   addrinfo hints{};
@@ -285,13 +282,6 @@ Result<Fd> connect_tcp(const std::string& host, int port, const std::string& tar
   }
   return connect_error(target, error);
 }
-
-namespace {
-
-constexpr std::size_t kPumpedPiece = 64u << 10;
-constexpr std::uint32_t kMostOnTheWay = 256u << 10;
-
-}  // namespace
 
 bool is_closed(ssh_channel channel) {
   return (ssh_channel_is_eof(channel) != 0 || ssh_channel_is_closed(channel) != 0) &&
