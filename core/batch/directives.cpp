@@ -3,7 +3,6 @@
 #include "model/item.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 #include <utility>
 
@@ -80,13 +79,6 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
     begin = end + 1;
   }
   return parts;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::string refusal_of(const std::string& where, const std::string& said, std::string_view what) {

@@ -87,9 +87,6 @@ void add_mails(Terms& terms);
 /// Its parts, less those that are empty.
 std::vector<std::string> split_at(std::string_view text, char separator);
 
-/// A whole number; nothing where it is none.
-std::optional<std::uint64_t> number_in(std::string_view text);
-
 /// `name: what` of one that is refused, beginning with `where`.
 std::string refusal_of(const std::string& where, const std::string& said, std::string_view what);
 

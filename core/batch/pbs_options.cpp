@@ -6,10 +6,10 @@
 #include "model/quantities.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <stdexcept>
 
 namespace hpcbatch::batch {
@@ -106,8 +106,7 @@ const Directive* directive_named(std::string_view name) {
 
 /// `2gb`, `100mb`, `5gw`; without a unit bytes.
 std::optional<std::uint64_t> pbs_size(std::string_view text) {
-  std::string size(text);
-  for (char& c : size) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string size = upper_case(std::string(text));
   std::uint64_t times = 1;
   if (size.ends_with('W')) times = 8;
   if (size.ends_with('W') || size.ends_with('B')) size.pop_back();
@@ -147,8 +146,7 @@ void PbsOptions::refuse(const std::string& said, std::string_view what) const {
 }
 
 void PbsOptions::hold(const std::string& said, const Words& words) {
-  std::string ours;
-  for (const std::string& one : words) ours += (ours.empty() ? "" : " ") + one;
+  const std::string ours = joined(words, " ");
   terms_.held.push_back(said + (ours.empty() ? "" : " as " + ours));
   terms_.options.insert(terms_.options.end(), words.begin(), words.end());
 }
@@ -246,7 +244,8 @@ void PbsOptions::take_moment(const std::string& said, const std::string& value) 
   const std::string digits = value.substr(0, dot);
   const std::string seconds = dot < value.size() ? ":" + value.substr(dot + 1) : "";
   const std::size_t size = digits.size();
-  const bool is_good = number_in(digits) && (seconds.empty() || number_in(seconds.substr(1)));
+  const bool is_good = number_in<std::uint64_t>(digits) &&
+                       (seconds.empty() || number_in<std::uint64_t>(seconds.substr(1)));
   if (!is_good || (size != 4 && size != 8 && size != 10 && size != 12))
     refuse(said, "write it as hhmm, MMDDhhmm, YYMMDDhhmm or CCYYMMDDhhmm");
   const auto two = [&](std::size_t from_end) { return digits.substr(size - from_end, 2); };
@@ -278,7 +277,7 @@ void PbsOptions::take_mails(const std::string& said, const std::string& value) {
 void PbsOptions::take_priority(const std::string& said, const std::string& value) {
   std::string_view digits = value;
   if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
-  const auto number = number_in(digits);
+  const auto number = number_in<std::uint64_t>(digits);
   if (!number || *number > 1024) refuse(said, {});
   hold(said, {"--priority=" + (value.starts_with('+') ? value.substr(1) : value)});
 }
@@ -338,7 +337,7 @@ void PbsOptions::take_chunk(const std::string& said, std::string_view chunk) {
 }
 
 void PbsOptions::take_count(const std::string& said, std::string_view text) {
-  const auto count = number_in(text);
+  const auto count = number_in<std::uint64_t>(text);
   if (!count || *count == 0 || *count > 1'000'000) refuse(said, {});
   terms_.nodes = static_cast<std::uint32_t>(*count);
 }
@@ -352,7 +351,7 @@ void PbsOptions::take_nodes(const std::string& said, std::string_view value) {
   for_each_part(value, ':', [&](std::string_view one) {
     const auto [name, amount] = parted(one, '=');
     if (std::exchange(is_first, false)) {
-      if (!number_in(one)) refuse(said, kOfNodes);
+      if (!number_in<std::uint64_t>(one)) refuse(said, kOfNodes);
       take_count(said, one);
       return;
     }
@@ -364,7 +363,7 @@ void PbsOptions::take_nodes(const std::string& said, std::string_view value) {
 
 void PbsOptions::take_amount(const std::string& said, std::string_view name,
                              const std::string& value) {
-  const auto number = number_in(value);
+  const auto number = number_in<std::uint64_t>(value);
   if (name == "mem" || name == "pmem" || name == "file") {
     const auto bytes = pbs_size(value);
     if (!bytes || *bytes == 0) refuse(said, {});
@@ -427,7 +426,7 @@ void PbsOptions::take_dependency(const std::string& said, std::string_view text)
     for_each_part(ids, ':', [&](std::string_view job) {
       std::string_view digits = job.substr(0, job.find('.'));
       if (digits.ends_with("[]")) digits.remove_suffix(2);
-      const auto id = id_of_batch_number(number_in(digits).value_or(0));
+      const auto id = id_of_batch_number(number_in<std::uint64_t>(digits).value_or(0));
       if (!id)
         refuse(said, "job " + std::string(job) +
                          " is none of hpcbatch's, whose numbers begin with 2000000001");

@@ -4,9 +4,10 @@
 #include "model/batch_number.hpp"
 #include "model/index_set.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
@@ -37,7 +38,7 @@ std::size_t part_end(std::string_view text, std::size_t begin, char separator) {
 /// these indices of the user's.
 std::vector<std::string> ids_of(std::string_view text) {
   const std::size_t line = std::min(text.find('_'), text.size());
-  const auto number = number_in(text.substr(0, line));
+  const auto number = number_in<std::uint64_t>(text.substr(0, line));
   std::string_view indices = text.substr(std::min(line + 1, text.size()));
   if (indices.starts_with('[') && indices.ends_with(']'))
     indices = indices.substr(1, indices.size() - 2);
@@ -66,7 +67,7 @@ void add_ids(std::string_view option, std::string_view text, std::vector<std::st
   const std::size_t plus = std::min(text.find('+'), text.size());
   std::string delay;
   if (plus < text.size()) {
-    const auto minutes = number_in(text.substr(plus + 1));
+    const auto minutes = number_in<std::uint64_t>(text.substr(plus + 1));
     if (option != "--after-start" || !minutes || *minutes > 1'000'000)
       throw std::invalid_argument(
           "'" + std::string(text) +
@@ -81,15 +82,14 @@ void add_ids(std::string_view option, std::string_view text, std::vector<std::st
 
 void add_one(std::string_view one, std::vector<std::string>& options) {
   const std::size_t colon = std::min(one.find(':'), one.size());
-  std::string word(one.substr(0, colon));
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string word = lower_case(std::string(one.substr(0, colon)));
   if (word == "singleton" && colon == one.size()) {
     options.emplace_back("--singleton");
     return;
   }
   std::string_view kind = word;
   // A number alone is what sbatch called afterany before it had words.
-  if (number_in(kind))
+  if (number_in<std::uint64_t>(kind))
     kind = "afterany";
   else
     one.remove_prefix(std::min(colon + 1, one.size()));

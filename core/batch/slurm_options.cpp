@@ -6,10 +6,10 @@
 #include "model/quantities.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -50,7 +50,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kVariabl
 
 /// SLURM counts in megabytes where no unit is said.
 std::string memory_of(const std::string& text) {
-  return number_in(text) ? text + "M" : text;
+  return number_in<std::uint64_t>(text) ? text + "M" : text;
 }
 
 /// `gpu:a100:2`, `a100:2`, `2` -> what --gpus takes; nothing for several kinds.
@@ -65,13 +65,8 @@ std::optional<std::string> gpu_count(std::string_view value) {
 
 std::uint64_t count_in(std::string_view gpus) {
   const std::size_t colon = gpus.rfind(':');
-  return number_in(colon == std::string_view::npos ? gpus : gpus.substr(colon + 1)).value_or(1);
-}
-
-std::string upper(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return word;
+  return number_in<std::uint64_t>(colon == std::string_view::npos ? gpus : gpus.substr(colon + 1))
+      .value_or(1);
 }
 
 /// Those that sbatch takes, without `SIG`.
@@ -80,12 +75,12 @@ bool is_signal(const std::string& name) {
                                                     "QUIT", "STOP", "TERM", "TSTP", "TTIN", "TTOU",
                                                     "URG",  "USR1", "USR2", "XCPU"};
   constexpr std::uint64_t kLast = 64;
-  if (const auto number = number_in(name)) return *number >= 1 && *number <= kLast;
+  if (const auto number = number_in<std::uint64_t>(name)) return *number >= 1 && *number <= kLast;
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::optional<std::uint32_t> small_number(std::string_view text) {
-  const auto number = number_in(text);
+  const auto number = number_in<std::uint64_t>(text);
   if (!number || *number == 0 || *number > 1'000'000) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
 }
@@ -103,7 +98,7 @@ std::optional<std::vector<std::string>> time_words(const char* option, const std
 }  // namespace
 
 bool is_slurm_unlimited(std::string_view text) {
-  const std::string word = upper(text);
+  const std::string word = upper_case(std::string(text));
   return word == "UNLIMITED" || word == "INFINITE" || word == "-1";
 }
 
@@ -390,7 +385,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::tasks_per_node(const Said& said
 }
 
 std::optional<SlurmOptions::Words> SlurmOptions::memory(const Said& said) {
-  if (number_in(said.value) == 0U) return Words{"--mem", "all"};
+  if (number_in<std::uint64_t>(said.value) == 0U) return Words{"--mem", "all"};
   if (!parse_size(memory_of(said.value))) return std::nullopt;
   return Words{"--mem", memory_of(said.value)};
 }
@@ -489,7 +484,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::nice(const Said& said) {
   std::string_view value = said.has_value ? std::string_view(said.value) : "100";
   const bool is_negative = value.starts_with('-');
   if (is_negative) value.remove_prefix(1);
-  const auto number = number_in(value);
+  const auto number = number_in<std::uint64_t>(value);
   if (!number || *number > 2'147'483'645) return std::nullopt;
   const auto most = std::min<std::uint64_t>(*number, 1'000'000);
   return Words{"--priority", (is_negative || most == 0 ? "" : "-") + std::to_string(most)};
@@ -504,8 +499,8 @@ std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
   terms_.signals_steps = letters.find('B') == std::string_view::npos;
   if (colon != std::string_view::npos) value.remove_prefix(colon + 1);
   const std::size_t at = std::min(value.find('@'), value.size());
-  terms_.signal = upper(value.substr(0, at));
-  const auto before = at < value.size() ? number_in(value.substr(at + 1)) : 60;
+  terms_.signal = upper_case(std::string(value.substr(0, at)));
+  const auto before = at < value.size() ? number_in<std::uint64_t>(value.substr(at + 1)) : 60;
   if (terms_.signal.starts_with("SIG")) terms_.signal.erase(0, 3);
   if (!before || *before > 65'535 || !is_signal(terms_.signal)) return std::nullopt;
   terms_.signal_before = *before;

@@ -1,8 +1,9 @@
 #include "documents/moments.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -45,12 +46,6 @@ bool read_as(std::string_view text, const std::array<const char*, Size>& formats
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
-}
-
-std::string lower(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return word;
 }
 
 std::string without_blanks(std::string_view text) {
@@ -139,13 +134,10 @@ std::optional<double> relative_moment(const std::string& text, double now) {
 }
 
 std::optional<Reading> read_moment(std::string_view said, double now) {
-  const std::string text = lower(said);
+  const std::string text = lower_case(std::string(said));
   if (text.starts_with("uts")) {
-    double seconds = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + 3, end, seconds);
-    if (error != std::errc{} || stop != end) return std::nullopt;
-    return Reading{seconds, Kind::Fixed};
+    const auto seconds = number_in<double>(std::string_view(text).substr(3));
+    return seconds ? std::optional(Reading{*seconds, Kind::Fixed}) : std::nullopt;
   }
   if (const auto moment = relative_moment(without_blanks(text), now))
     return Reading{*moment, Kind::Fixed};

@@ -13,6 +13,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstring>

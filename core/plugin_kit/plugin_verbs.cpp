@@ -9,7 +9,6 @@
 #include <boost/json/array.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>

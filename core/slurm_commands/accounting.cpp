@@ -4,8 +4,9 @@
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -312,10 +313,8 @@ const SacctField kFields[] = {
 };
 
 bool is_same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char one, char two) {
-    return std::tolower(static_cast<unsigned char>(one)) ==
-           std::tolower(static_cast<unsigned char>(two));
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char one, char two) { return lower_case(one) == lower_case(two); });
 }
 
 /// A name or the beginning of one, as sacct takes them.

@@ -4,12 +4,13 @@
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -209,9 +210,7 @@ std::string letters_of(const std::string& format) {
   std::string letters;
   for (const std::string& word : split_at(format, ',')) {
     const std::size_t colon = std::min(word.find(':'), word.size());
-    std::string name = word.substr(0, colon);
-    for (char& letter : name)
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    const std::string name = lower_case(word.substr(0, colon));
     const auto at = kNames.find(name);
     if (at == kNames.end())
       throw CommandFailed("sinfo: error: Invalid node format specification: " + name);
@@ -232,9 +231,8 @@ bool admits_idle(const std::vector<std::string>& states) {
       "power_up", "reboot",    "reserved",     "resv",          "no_respond",  "unk",
       "unknown",  "error",     "all"};
   bool admits = states.empty();
-  for (std::string state : states) {
-    for (char& letter : state)
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  for (const std::string& said : states) {
+    const std::string state = lower_case(said);
     if (!kStates.contains(state))
       throw CommandFailed(std::string("sinfo: error: Bad state string: ").append(state));
     admits = admits || state == "idle" || state == "all";
@@ -381,9 +379,7 @@ int show(const Call& call, const Parsed& parsed, EngineJobs& engine) {
   if (parsed.words.size() < 2) throw CommandFailed("too few arguments for keyword:show");
   // `show job=12` is `show job 12`.
   const std::size_t equals = std::min(parsed.words[1].find('='), parsed.words[1].size());
-  std::string what = parsed.words[1].substr(0, equals);
-  for (char& letter : what)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  std::string what = lower_case(parsed.words[1].substr(0, equals));
   std::vector<std::string> rest(parsed.words.begin() + 2, parsed.words.end());
   if (equals < parsed.words[1].size())
     rest.insert(rest.begin(), parsed.words[1].substr(equals + 1));

@@ -5,9 +5,10 @@
 #include "failure/failure.hpp"
 #include "slurm_commands/options.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -47,10 +48,8 @@ constexpr std::array<StateWords, 13> kOthers{{{"BF", "BOOT_FAIL"},
                                               {"S", "SUSPENDED"}}};
 
 bool is_same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char one, char two) {
-    return std::toupper(static_cast<unsigned char>(one)) ==
-           std::toupper(static_cast<unsigned char>(two));
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char one, char two) { return lower_case(one) == lower_case(two); });
 }
 
 bool is_state(const StateWords& words, std::string_view text) {
@@ -407,8 +406,9 @@ std::optional<JobName> parse_job_name(std::string_view text) {
     text = text.substr(0, dot);
   }
   const std::size_t line = std::min(text.find_first_of("_+"), text.size());
-  const auto [end, error] = std::from_chars(text.data(), text.data() + line, name.number);
-  if (error != std::errc{} || end != text.data() + line || line == 0) return std::nullopt;
+  const auto number = number_in<decltype(name.number)>(text.substr(0, line));
+  if (!number) return std::nullopt;
+  name.number = *number;
   if (line == text.size()) return name;
   std::string_view indices = text.substr(line + 1);
   if (indices == "*") return name;

@@ -3,6 +3,8 @@
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -274,14 +276,6 @@ const Named kNamed[] =
          [](const Job& job, const Viewed&) { return std::to_string(job.tasks); }},
 };
 
-std::string lower(std::string_view text) {
-  std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(), [](char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  });
-  return word;
-}
-
 Column column_of(const Named& named, const Viewed& viewed) {
   Column column;
   column.title = named.title;
@@ -380,7 +374,7 @@ std::vector<Column> squeue_long_columns(std::string_view format, const Viewed& v
   std::vector<Column> columns;
   for (const std::string& word : split_at(format, ',')) {
     const std::size_t colon = std::min(word.find(':'), word.size());
-    const std::string name = lower(std::string_view(word).substr(0, colon));
+    const std::string name = lower_case(word.substr(0, colon));
     const auto* const named = std::find_if(std::begin(kNamed), std::end(kNamed),
                                            [&](const Named& one) { return one.name == name; });
     if (named == std::end(kNamed))

@@ -3,6 +3,8 @@
 #include "model/index_set.hpp"
 #include "slurm_commands/step.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <cctype>
 
 namespace hpcbatch::slurm_commands {
@@ -50,10 +52,8 @@ std::vector<std::pair<unsigned, std::string>> joined_lines_of(const std::string&
   std::vector<std::pair<unsigned, std::string>> lines;
   unsigned number = 0;
   bool goes_on = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view read : hpcbatch::lines_of(text)) {
+    std::string line(read);
     ++number;
     const bool joins = line.ends_with('\\');
     if (joins) line.back() = ' ';

@@ -7,11 +7,12 @@
 #include "slurm_commands/times.hpp"
 #include "slurm_commands/wanted.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -115,9 +116,7 @@ bool asks_for_files(const Parsed& parsed, const Call& call) {
         std::string_view("ckmo").find(letters[letter]) != std::string_view::npos)
       return true;
   }
-  std::string names = said(parsed, "Format", call, "SQUEUE_FORMAT2");
-  for (char& letter : names)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string names = lower_case(said(parsed, "Format", call, "SQUEUE_FORMAT2"));
   constexpr std::array<std::string_view, 7> kNames{
       "command", "std", "numtasks", "comment", "minmemory", "mincpus", "cpus-per-task"};
   return std::any_of(kNames.begin(), kNames.end(),
@@ -136,11 +135,7 @@ std::vector<std::string> words_for_real(const Call& call, const NamedJobs& named
     skips = is_list;
     if (!is_list && !is_value) words.push_back(word);
   }
-  if (!named.real.empty()) {
-    std::string list;
-    for (const std::string& one : named.real) list += (list.empty() ? "" : ",") + one;
-    words.push_back("--jobs=" + list);
-  }
+  if (!named.real.empty()) words.push_back("--jobs=" + hpcbatch::joined(named.real, ","));
   return words;
 }
 
@@ -283,9 +278,8 @@ Wanted wanted_of_accounting(const Parsed& parsed, const Viewed& viewed) {
 }
 
 /// StdOut and its like and comments, which lines of tasks have where they are asked for.
-bool names_file(std::string field) {
-  for (char& letter : field)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+bool names_file(const std::string& said) {
+  const std::string field = lower_case(said);
   return field.starts_with("std") || field.starts_with("comm");
 }
 

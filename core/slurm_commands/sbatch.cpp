@@ -10,13 +10,14 @@
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -229,9 +230,7 @@ int sbatch(const Call& call, const Session& session) {
     refused(error.what());
   }
   if (ids.empty()) refused("the engine named no task");
-  std::uint64_t id = 0;
-  std::from_chars(ids.front().data(), ids.front().data() + ids.front().size(), id);
-  const auto number = batch_number(ArrayId{id});
+  const auto number = batch_number(ArrayId{number_in<std::uint64_t>(ids.front()).value_or(0)});
   if (!number) refused("there are no numbers left for jobs");
   if (!command.is_quiet)
     std::printf("%s%u\n", command.is_parsable ? "" : "Submitted batch job ", *number);

@@ -9,10 +9,10 @@
 #include "slurm_commands/step.hpp"
 
 #include <hpcbatch/batch_time.hpp>
+#include <hpcbatch/text.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -54,7 +54,7 @@ class Asked {
   std::optional<unsigned> number(const char* option, const char* name) const {
     const auto text = value(option, name);
     if (!text) return std::nullopt;
-    const auto number = whole_number(*text);
+    const auto number = number_in<unsigned>(*text);
     if (!number || *number == 0 || *number > kMostTasks)
       throw CommandFailed("srun: error: Invalid numeric value \"" + *text + "\" for --" + option +
                           ".");
@@ -116,7 +116,7 @@ std::vector<int> own_cpus() {
 unsigned task_cpus(const EnvironmentMap& environment) {
   for (const char* name : {"SLURM_CPUS_ON_NODE", "HPCBATCH_CPUS"}) {
     const std::string text = of_environment(environment, name);
-    if (const auto number = whole_number(text.substr(0, text.find('.'))))
+    if (const auto number = number_in<unsigned>(text.substr(0, text.find('.'))))
       return std::clamp(*number, 1U, kMostTasks);
   }
   return std::max<unsigned>(1, static_cast<unsigned>(own_cpus().size()));
@@ -159,7 +159,7 @@ void check_memory(const Step& step, const Asked& asked) {
       throw CommandFailed(std::string("srun: error: Invalid --") + option + " specification",
                           kBadOption);
     const double times = std::string_view(option) == "mem" ? 1 : step.ranks.front() * step.cpus;
-    if (const auto most = whole_number(there); most && *amount * times > *most)
+    if (const auto most = number_in<unsigned>(there); most && *amount * times > *most)
       cannot_create(step.job, "Memory required by task is not available");
   }
 }
@@ -169,12 +169,13 @@ void read_nodes(Step& step, const Asked& asked) {
   step.task_nodes = split_at(of_environment(asked.environment(), "HPCBATCH_NODES"), ',');
   if (step.task_nodes.empty()) step.task_nodes = {step.node};
   const auto own_node =
-      whole_number(of_environment(asked.environment(), "HPCBATCH_NODE_INDEX", "0")).value_or(0);
+      number_in<unsigned>(of_environment(asked.environment(), "HPCBATCH_NODE_INDEX", "0"))
+          .value_or(0);
   if (own_node < step.task_nodes.size()) std::swap(step.task_nodes[0], step.task_nodes[own_node]);
   for (unsigned node = 0; node < step.task_nodes.size(); ++node) step.may_have.push_back(node);
   const std::size_t there = step.task_nodes.size();
   const std::string said = asked.parsed().value("nodes").value_or("");
-  const auto least = whole_number(said.substr(0, said.find('-')));
+  const auto least = number_in<unsigned>(said.substr(0, said.find('-')));
   if (!said.empty() && (!least || *least == 0 || *least > there))
     throw CommandFailed("srun: error: Only allocated " + std::to_string(there) +
                         " nodes asked for " + said +
@@ -337,7 +338,7 @@ class StepFiles {
         is_same ? rank.output : written_by(error.value_or("all"), number, STDERR_FILENO, "stderr");
     const std::string in = asked_.value("input", "SLURM_STDINMODE").value_or("all");
     if (in == "all") return;
-    rank.reads = is_rank(in) && whole_number(in) == number;
+    rank.reads = is_rank(in) && number_in<unsigned>(in) == number;
     if (in == "none" || is_rank(in)) return;
     rank.input = file_of_rank(in, step_, asked_, number);
     if (::access(rank.input.c_str(), R_OK) != 0) cannot_open("stdin");
@@ -346,7 +347,7 @@ class StepFiles {
  private:
   /// Else it is the name of a file.
   bool is_rank(const std::string& text) const {
-    const auto number = whole_number(text);
+    const auto number = number_in<unsigned>(text);
     return number && *number < step_.tasks;
   }
   [[noreturn]] static void cannot_open(const char* what) {
@@ -355,7 +356,7 @@ class StepFiles {
   }
   int written_by(const std::string& said, unsigned number, int all, const char* what) {
     if (said == "all") return all;
-    const bool is_none = said == "none" || (is_rank(said) && whole_number(said) != number);
+    const bool is_none = said == "none" || (is_rank(said) && number_in<unsigned>(said) != number);
     if (is_rank(said) && !is_none) return all;
     const std::string path = is_none ? "/dev/null" : file_of_rank(said, step_, asked_, number);
     if (const auto at = opened_.find(path); at != opened_.end()) return at->second.get();
@@ -504,7 +505,7 @@ void read_signal_of_job(RunningStep& running, const Asked& asked) {
   const std::size_t at = std::min(said.find('@'), said.size());
   if (at == said.size()) return;
   running.signal = parse_signal(said.substr(0, at));
-  const auto when = whole_number(said.substr(at + 1)).value_or(0);
+  const auto when = number_in<unsigned>(said.substr(at + 1)).value_or(0);
   running.signal_after = std::chrono::seconds{
       static_cast<std::int64_t>(std::max(0.0, static_cast<double>(when) - now_in_seconds()))};
 }
@@ -515,7 +516,8 @@ void read_signal(RunningStep& running, const Asked& asked) {
   if (!text) return read_signal_of_job(running, asked);
   if (text->starts_with("R:")) text->erase(0, 2);
   const std::size_t at = std::min(text->find('@'), text->size());
-  const auto before = at == text->size() ? std::optional(60U) : whole_number(text->substr(at + 1));
+  const auto before =
+      at == text->size() ? std::optional(60U) : number_in<unsigned>(text->substr(at + 1));
   const int signal = parse_signal(text->substr(0, at));
   if (signal == 0 || !before)
     throw CommandFailed("srun: error: Invalid --signal specification", kBadOption);
@@ -551,7 +553,7 @@ RunningStep running_step(const Step& step, const Asked& asked, StepFiles& files,
   const std::string kills = asked.value("kill-on-bad-exit", "SLURM_KILL_BAD_EXIT").value_or("0");
   running.kills_on_bad_exit = kills != "0";
   const auto wait = asked.value("wait", "SLURM_WAIT");
-  if (const auto seconds = whole_number(wait.value_or("0")); seconds && *seconds != 0)
+  if (const auto seconds = number_in<unsigned>(wait.value_or("0")); seconds && *seconds != 0)
     running.wait = std::chrono::seconds{*seconds};
   running.limit = step_limit(asked);
   read_signal(running, asked);

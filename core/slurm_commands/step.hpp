@@ -88,8 +88,6 @@ struct RunningStep {
   std::chrono::seconds signal_after{0};
 };
 
-/// All of the text; nothing: it is none.
-std::optional<unsigned> whole_number(std::string_view text);
 /// Megabytes of `100G`; nothing: it is none.
 std::optional<double> megabytes(const std::string& text);
 /// Throws CommandFailed for what is no value of --cpu-bind.

@@ -5,6 +5,8 @@
 #include "slurm_commands/step_streams.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -384,7 +386,7 @@ void check_binding(const std::string& text) {
   for (const std::string& word : split_at(text, ',')) {
     // Numbers of map_cpu go on behind commas.
     const bool is_known =
-        whole_number(word) || word.starts_with("0x") ||
+        number_in<unsigned>(word) || word.starts_with("0x") ||
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
           return known.ends_with(':') ? word.starts_with(known) : word == known;
         });
@@ -394,18 +396,11 @@ void check_binding(const std::string& text) {
   }
 }
 
-std::optional<unsigned> whole_number(std::string_view text) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 unsigned gpus_in(const std::string& text) {
   unsigned sum = 0;
   for (const std::string& one : split_at(text, ',')) {
     if (one == "none") continue;
-    sum += whole_number(one.substr(one.rfind(':') + 1)).value_or(1);
+    sum += number_in<unsigned>(one.substr(one.rfind(':') + 1)).value_or(1);
   }
   return sum;
 }

@@ -7,12 +7,13 @@
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -64,7 +65,7 @@ constexpr Updated kUpdated[] = {{"name", "name"},
 }
 
 std::uint64_t whole(std::string_view name, const std::string& value) {
-  const auto number = batch::number_in(value);
+  const auto number = number_in<std::uint64_t>(value);
   if (!number || *number > 1'000'000'000'000) invalid(name, value);
   return *number;
 }
@@ -220,10 +221,8 @@ std::vector<Change> changes_in(const std::vector<std::string>& words,
   std::vector<Change> changes;
   for (const std::string& word : words) {
     const std::size_t equals = std::min(word.find('='), word.size());
-    std::string name = word.substr(0, equals),
+    std::string name = lower_case(word.substr(0, equals)),
                 value = word.substr(std::min(equals + 1, word.size()));
-    for (char& letter : name)
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
     if (name == "jobid" || name == "job") {
       jobs = split_job_names(value);
       continue;

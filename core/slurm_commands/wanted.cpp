@@ -1,8 +1,9 @@
 #include "slurm_commands/wanted.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include <pwd.h>
@@ -11,9 +12,8 @@ namespace hpcbatch::slurm_commands {
 namespace {
 
 /// Whether accounting knows who was in that state.
-bool is_accounted(std::string word) {
-  for (char& letter : word)
-    letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+bool is_accounted(const std::string& said) {
+  const std::string word = upper_case(said);
   constexpr std::array<std::string_view, 18> kPassing{
       "CG", "COMPLETING",  "CF", "CONFIGURING",  "RD", "RESV_DEL_HOLD",
       "RF", "REQUEUE_FED", "RH", "REQUEUE_HOLD", "SI", "SIGNALING",

@@ -84,11 +84,8 @@ std::string label_of(std::string_view key) {
 
 std::string indented(const std::string& text) {
   std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    out += std::string(kIndent, ' ') + text.substr(begin, end - begin) + "\n";
-    begin = end == std::string::npos ? text.size() : end + 1;
-  }
+  for (const std::string_view line : lines_of(text))
+    out.append(kIndent, ' ').append(line).append("\n");
   return out;
 }
 

@@ -5,10 +5,10 @@
 #include "failure/failure.hpp"
 #include "model/task.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -52,15 +52,11 @@ struct Numbers {
 };
 /// `12-14`, `12`.
 std::optional<Numbers> numbers_of(std::string_view text) {
-  Numbers numbers;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, numbers.first);
-  numbers.last = numbers.first;
-  if (error != std::errc{}) return std::nullopt;
-  if (at == end) return numbers;
-  if (*at != '-') return std::nullopt;
-  const auto [behind, second] = std::from_chars(at + 1, end, numbers.last);
-  return second == std::errc{} && behind == end ? std::optional(numbers) : std::nullopt;
+  const std::size_t dash = text.find('-');
+  const auto first = number_in<std::uint32_t>(text.substr(0, dash));
+  const auto last =
+      dash == std::string_view::npos ? first : number_in<std::uint32_t>(text.substr(dash + 1));
+  return first && last ? std::optional(Numbers{*first, *last}) : std::nullopt;
 }
 
 /// Where an id belongs among others: submission and task.
@@ -93,16 +89,10 @@ bool is_below(const std::string& id, const std::string& within) {
   return wanted && numbers && numbers->last < wanted->first;
 }
 
-std::string lower(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
-
 /// Whether a value of the row has the word in it.
 bool has_word(const json::object& row, const std::string& word) {
   return std::any_of(row.begin(), row.end(), [&](const auto& entry) {
-    return lower(text_at(row, entry.key())).find(word) != std::string::npos;
+    return lower_case(text_at(row, entry.key())).find(word) != std::string::npos;
   });
 }
 
@@ -217,8 +207,9 @@ Objects rows_of(Pane pane, const ListView& list) {
   Objects rows = objects_in(list.rows);
   for (const std::string& word : words_of_filter(list.filter)) {
     if (!question_of(pane, word).empty()) continue;
-    std::erase_if(rows,
-                  [found = lower(word)](const json::object& row) { return !has_word(row, found); });
+    std::erase_if(rows, [found = lower_case(word)](const json::object& row) {
+      return !has_word(row, found);
+    });
   }
   if (!list.sort.empty()) {
     std::stable_sort(rows.begin(), rows.end(), [&](const json::object& a, const json::object& b) {
@@ -254,13 +245,8 @@ std::vector<std::string> lines_of(const std::vector<ListColumn>& columns, Pane p
     std::erase_if(shown, [key](const ListColumn& column) { return column.key == key; });
   }
   const std::string text = list_table(shown, rows).text(room);
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
+  const auto lines = hpcbatch::lines_of(text);
+  return {lines.begin(), lines.end()};
 }
 
 json::array ids_of(const std::string& id) {

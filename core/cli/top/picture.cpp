@@ -6,6 +6,8 @@
 #include "documents/texts.hpp"
 #include "model/quantities.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -374,20 +376,13 @@ void add_broken(std::vector<std::string>& lines, std::string_view line, std::siz
 }
 
 void add_lines(std::vector<std::string>& lines, std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string_view line : hpcbatch::lines_of(text)) lines.emplace_back(line);
 }
 
 std::vector<std::string> output_lines(const LookView& look, std::size_t room) {
   std::vector<std::string> lines;
-  for (std::size_t at = 0; at < look.output.size();) {
-    const std::size_t end = std::min(look.output.find('\n', at), look.output.size());
-    add_broken(lines, as_seen(std::string_view(look.output).substr(at, end - at)), room);
-    at = end + 1;
-  }
+  for (const std::string_view line : hpcbatch::lines_of(look.output))
+    add_broken(lines, as_seen(line), room);
   if (!lines.empty()) return lines;
   if (!look.file.empty()) return {"this stream goes to " + look.file};
   return {look.is_whole ? "it printed nothing" : "nothing was printed yet"};

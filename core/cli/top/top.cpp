@@ -13,10 +13,11 @@
 #include "model/check.hpp"
 #include "posix/files.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -135,8 +136,7 @@ top::Abilities abilities_of_terminal() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (locale.empty()) locale = variable(name);
   }
-  std::transform(locale.begin(), locale.end(), locale.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  locale = lower_case(locale);
   const bool is_utf8 = locale.find("utf-8") != locale.npos || locale.find("utf8") != locale.npos;
   return {.has_colours = variable("NO_COLOR").empty(), .is_utf8 = is_utf8};
 }

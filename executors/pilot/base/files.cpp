@@ -3,6 +3,8 @@
 #include "pilot/base/log_line.hpp"
 #include "posix/files.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -109,13 +111,8 @@ bool write_small(const std::string& path, std::string_view text) {
 
 std::vector<std::string> lines_of(const std::string& path) {
   const std::string text = read_small(path);
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
+  const auto lines = hpcbatch::lines_of(text);
+  return {lines.begin(), lines.end()};
 }
 
 std::vector<std::string> words_of(std::string_view text) {

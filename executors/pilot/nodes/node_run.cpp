@@ -6,10 +6,11 @@
 #include "posix/programs.hpp"
 #include "wire/whole_file.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -346,10 +347,8 @@ struct Asked {
 };
 
 std::optional<std::uint32_t> count_of(const std::string& text) {
-  std::uint32_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count == 0) return std::nullopt;
-  return count;
+  const auto count = number_in<std::uint32_t>(text);
+  return count && *count > 0 ? count : std::nullopt;
 }
 
 std::vector<std::string> names_in(std::string_view text) {

@@ -2,8 +2,9 @@
 
 #include "wire/whole_file.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <numeric>
 #include <string_view>
@@ -30,11 +31,6 @@ std::vector<std::string_view> split(std::string_view text, char by) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-bool read_number(std::string_view text, std::uint32_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 std::string cannot(const std::string& what) {
@@ -116,8 +112,7 @@ std::string make_nodes_folder(const std::string& folder, const TaskNodes& nodes,
 
 std::map<std::string, std::string> nodes_variables(const std::string& folder,
                                                    const TaskNodes& nodes, std::uint32_t cpus) {
-  std::string names;
-  for (const TaskNode& node : nodes.nodes) names += (names.empty() ? "" : ",") + node.name;
+  const std::string names = joined(nodes.nodes, ",", &TaskNode::name);
   const std::string count = std::to_string(nodes.nodes.size());
   const std::string slots = std::to_string(nodes.slots());
   const std::string rsh = folder + kRsh;
@@ -168,12 +163,12 @@ hpcbatch::Result<TaskNodes> read_nodes(const std::string& folder) {
       continue;
     }
     const std::vector<std::string_view> words = split(line, ' ');
-    TaskNode node;
-    if (words.size() != 3 || !read_number(words[0], node.rank) ||
-        !read_number(words[1], node.slots))
+    const bool is_complete = words.size() == 3;
+    const auto rank = number_in<std::uint32_t>(is_complete ? words[0] : "");
+    const auto slots = number_in<std::uint32_t>(is_complete ? words[1] : "");
+    if (!rank || !slots)
       return Error{Error::Kind::Rejected, folder + kList + ": expected lines RANK PROCESSES NAME"};
-    node.name = words[2];
-    all.nodes.push_back(std::move(node));
+    all.nodes.push_back({*rank, *slots, std::string(words[2])});
   }
   if (all.nodes.empty()) return Error{Error::Kind::Rejected, folder + kList + ": it names no node"};
   return all;

@@ -2,6 +2,8 @@
 // yaml-cpp; no other header of the SDK does.
 #pragma once
 
+#include "hpcbatch/text.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -58,8 +60,7 @@ inline Keys::Keys(const char* config_yaml, const std::vector<std::string>& known
     : map_(YAML::Load(config_yaml)) {
   if (!map_.IsNull() && !map_.IsMap())
     throw in_line(line_of(map_), "the configuration must be a map");
-  std::string all;
-  for (const auto& name : known) all += (all.empty() ? "" : ", ") + name;
+  const std::string all = joined(known, ", ");
   for (const auto& entry : map_) {
     const std::string key = entry.first.Scalar();
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
