@@ -3,10 +3,11 @@
 #include "slurm_commands/options.hpp"
 #include "slurm_commands/times.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include <charconv>
 #include <cmath>
 
 namespace hpcbatch::slurm_commands {
@@ -244,14 +245,11 @@ std::vector<std::string> numbers_of(std::string_view ranges, std::string_view li
     const std::size_t dash = std::min(range.find('-'), range.size());
     const std::string first = range.substr(0, dash);
     const std::string last = dash == range.size() ? first : range.substr(dash + 1);
-    std::uint64_t begin = 0, end = 0;
-    const auto one = std::from_chars(first.data(), first.data() + first.size(), begin);
-    const auto two = std::from_chars(last.data(), last.data() + last.size(), end);
-    if (one.ec != std::errc{} || two.ec != std::errc{} || end < begin ||
-        end - begin >= kMostHosts || all.size() > kMostHosts)
+    const auto begin = number_in<std::uint64_t>(first), end = number_in<std::uint64_t>(last);
+    if (!begin || !end || *end < *begin || *end - *begin >= kMostHosts || all.size() > kMostHosts)
       wrong_list(list);
-    for (std::uint64_t number = begin; number <= end; ++number) {
-      std::string text = std::to_string(number);
+    for (std::uint64_t i = 0; i <= *end - *begin; ++i) {
+      std::string text = std::to_string(*begin + i);
       if (text.size() < first.size()) text.insert(0, first.size() - text.size(), '0');
       all.push_back(std::move(text));
     }

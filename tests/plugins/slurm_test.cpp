@@ -572,6 +572,7 @@ TEST(SlurmPoll, NodeListsThatCannotBeTakenApartStayAsTheyAre) {
   EXPECT_THAT(nodes("r[1-"), ElementsAre("r[1-"));
   EXPECT_THAT(nodes("r[9-1]"), ElementsAre("r[9-1]"));
   EXPECT_THAT(nodes("r[1-999999999]"), ElementsAre("r[1-999999999]"));
+  EXPECT_THAT(nodes("r[18446744073709551615]"), ElementsAre("r18446744073709551615"));
 }
 
 TEST(SlurmPoll, ALineNamesNoMoreNodesThanSlurmCanHave) {

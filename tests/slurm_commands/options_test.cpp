@@ -105,7 +105,9 @@ TEST(SlurmHosts, BracketsStandForEachName) {
               ElementsAre("a", "n1x", "n2x", "n3x", "n07x", "n08x"));
   EXPECT_THAT(expand_hosts("r[1-2]n[1-2]"), ElementsAre("r1n1", "r1n2", "r2n1", "r2n2"));
   EXPECT_THAT(expand_hosts(""), IsEmpty());
-  for (const char* wrong : {"n[1-3", "n[3-1]", "n[a]", "n[1-100000]", "n[1-60000]x[1-60000]"})
+  EXPECT_THAT(expand_hosts("n[18446744073709551615]"), ElementsAre("n18446744073709551615"));
+  for (const char* wrong :
+       {"n[1-3", "n[3-1]", "n[a]", "n[1x-2]", "n[1-100000]", "n[1-60000]x[1-60000]"})
     EXPECT_THROW(expand_hosts(wrong), CommandFailed) << wrong;
 }
 

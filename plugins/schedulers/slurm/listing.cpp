@@ -57,8 +57,8 @@ bool add_ranges(std::string_view head, std::string_view ranges, std::string_view
     if (first.size() > kLongestNodeName || !from || !to || *to < *from ||
         *to - *from >= most - std::min(names.size(), most))
       return false;
-    for (auto node = *from; node <= *to; ++node) {
-      std::string number = std::to_string(node);
+    for (unsigned long i = 0; i <= *to - *from; ++i) {
+      std::string number = std::to_string(*from + i);
       if (number.size() < first.size()) number.insert(0, first.size() - number.size(), '0');
       names.push_back(std::string(head) + number + std::string(tail));
     }
