@@ -20,10 +20,16 @@ namespace hpcbatch::store {
 
 namespace {
 
+bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
 /// Of ARRAY_COLUMNS.
-bool is_called(const sqlite::Statement& row, const ArrayFilter& filter) {
+bool is_admitted(const sqlite::Statement& row, const ArrayFilter& filter) {
   if (!filter.client.empty() && row.bytes(1) != filter.client) return false;
   if (!filter.tool.empty() && row.bytes(3) != filter.tool) return false;
+  if (filter.among && !is_in(*filter.among, ArrayId{static_cast<std::uint64_t>(row.number(0))}))
+    return false;
   return filter.name.empty() || ::fnmatch(filter.name.c_str(), row.text(2).c_str(), 0) == 0;
 }
 
@@ -36,10 +42,6 @@ bool has_ended_so(const std::vector<WayToEnd>& ends, const ArrayFilter& filter) 
           has([&](const WayToEnd& one) { return filter.failure->admits(one); })) &&
          (!filter.state ||
           has([&](const WayToEnd& one) { return state_after(one.failure) == *filter.state; }));
-}
-
-bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
-  return std::binary_search(sorted.begin(), sorted.end(), id);
 }
 
 }  // namespace
@@ -182,34 +184,35 @@ bool History::has_ended_at(ArrayId id, const std::set<std::string, std::less<>>&
 
 ArrayPage History::arrays(const ArrayFilter& filter) {
   ArrayPage page;
-  sqlite::Statement rows =
-      db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id<?1 ORDER BY id DESC LIMIT ?2");
-  const std::uint64_t below =
-      filter.before ? filter.before->value
-                    : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  rows.bind(below, kArraysLookedAt);
+  std::uint64_t below = filter.before
+                            ? filter.before->value
+                            : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const auto at_site = allocations_of(filter.site);
-  std::optional<ArrayId> looked_from;
   int looked_at = 0;
-  while (page.arrays.size() < filter.limit && rows.step()) {
-    ++looked_at;
-    const ArrayId id{static_cast<std::uint64_t>(rows.number(0))};
-    // They are numbered as they come: what is below is older still.
-    if (filter.since && from_microseconds(rows.number(10)) < *filter.since) {
-      looked_at = 0;
-      break;
+  for (bool goes_on = true; std::exchange(goes_on, false);) {
+    sqlite::Statement rows =
+        db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id<?1 ORDER BY id DESC LIMIT ?2");
+    rows.bind(below, kArraysLookedAt - looked_at);
+    while (!goes_on && page.arrays.size() < filter.limit && rows.step()) {
+      ++looked_at;
+      const ArrayId id{static_cast<std::uint64_t>(rows.number(0))};
+      // They are numbered as they come: what is below is older still.
+      if (filter.since && from_microseconds(rows.number(10)) < *filter.since) {
+        looked_at = 0;
+        break;
+      }
+      page.next = id;
+      if (!is_admitted(rows, filter)) continue;
+      if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site))
+        continue;
+      std::vector<WayToEnd> ends;
+      ArrayOverview whole = overview(read_array(rows), ends, filter.whole_submits);
+      // What becomes of a submit is so for each of its arrays: the others are not looked at.
+      goes_on = whole.names.has_value();
+      if (goes_on) page.next = whole.submit_first;
+      below = page.next->value;
+      if (has_ended_so(ends, filter)) page.arrays.push_back(std::move(whole));
     }
-    // One of a submit that was looked at already.
-    if (looked_from && id >= *looked_from) continue;
-    page.next = id;
-    if (!is_called(rows, filter)) continue;
-    if (filter.among && !is_in(*filter.among, id)) continue;
-    if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site)) continue;
-    std::vector<WayToEnd> ends;
-    ArrayOverview whole = overview(read_array(rows), ends, filter.whole_submits);
-    // What becomes of it is so for each of its arrays.
-    if (whole.names) page.next = looked_from = whole.submit_first;
-    if (has_ended_so(ends, filter)) page.arrays.push_back(std::move(whole));
   }
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();
   return page;

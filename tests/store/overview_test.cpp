@@ -176,6 +176,21 @@ TEST_F(OverviewTest, WhatWasNotWrittenIsNotKnown) {
   EXPECT_EQ(told_of(*store), before);
 }
 
+TEST_F(OverviewTest, ALargeSubmitHidesNothingThatIsOlder) {
+  std::vector<Write> writes{named(1, "alone")};
+  for (std::uint64_t id = 2; id <= 2 + History::kArraysLookedAt; ++id) {
+    writes.push_back(named(id, ""));
+    std::get<SaveArrays>(writes.back().what).key = "file";
+  }
+  save(writes);
+  const ArrayPage page = store->history().arrays({.whole_submits = true});
+  ASSERT_EQ(page.arrays.size(), 2U);
+  EXPECT_EQ(page.arrays[1].row.id, ArrayId{1});
+  EXPECT_FALSE(page.next);
+  ArrayFilter first{.whole_submits = true, .limit = 1};
+  EXPECT_EQ(store->history().arrays(first).next, ArrayId{2});
+}
+
 TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
   Write killed = result(1, 2, Failure::ToolSignal);
   std::get<SaveResult>(killed.what).outcome.signal = 9;
