@@ -193,7 +193,6 @@ class Engine {
   };
   Turn next_for(const PilotState& pilot, Into where, Time now) const;
   bool is_left_to_warm(const PilotState& cold, ClassId id, Time now) const;
-  static void keep_no_more(PilotState& pilot);
   bool is_known_to_be_full(const PilotState& pilot, Time now) const;
   struct Grant {
     Resources amounts;
@@ -204,10 +203,19 @@ class Engine {
                              const PilotState& pilot) const;
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
-  void keep_room(Time now);
-  void note_overtaken(Time now);
-  void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
+
+  // kept_room.cpp
+  void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
+  void note_overtaken(Time now);
+  void keep_room(Time now);
+  void keep_room_for(ClassId id, const std::set<ClassId>& younger, Time now);
+  void foresee_kept_room(Time now);
+  void keep_no_more_for(ClassId id);
+  void keep_whole_sets();
+  bool leaves_kept_room(const PilotState& pilot, ClassId id, Time now) const;
+  std::optional<Time> room_comes(const PilotState& pilot, const ResourceClass& its_class,
+                                 Time now) const;
 
   // several_nodes.cpp
   std::optional<std::vector<PilotState*>> members_for(const PilotState& head, ClassId id,
@@ -224,9 +232,6 @@ class Engine {
   void blame_lost_member(const Lease& lease, Outcome& outcome) const;
   void reconcile_claims(PilotState& pilot, const std::vector<HeldAttempt>& there,
                         bool same_process);
-  void keep_nodes(ClassId id, Time now);
-  void keep_whole_sets();
-  void look_again_at_all();
 
   // nodes.cpp
   void watch_nodes(Time now);

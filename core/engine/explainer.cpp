@@ -210,8 +210,11 @@ std::size_t Explainer::explain_pilots(ClassId id) {
   for (const auto& [name, pilot] : engine_.pilots_.all()) {
     if (!pilot.takes_tasks()) continue;
     if (pilot.kept_for == id) {
-      add("room is being kept for it on pilot {} since {} ago", to_string(name),
-          show_duration(now_ - pilot.kept_since));
+      add("room is being kept for it on pilot {} since {} ago{}", to_string(name),
+          show_duration(now_ - pilot.kept_since),
+          pilot.kept_until && *pilot.kept_until > now_
+              ? ", and expected in " + show_duration(*pilot.kept_until - now_)
+              : "");
     }
     if (PilotTable::has_room(wanted, pilot, pilot.capacity, now_))
       ++pilots;

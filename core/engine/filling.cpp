@@ -25,10 +25,6 @@ constexpr Duration kLongestBacklogTime = 10s;
 constexpr std::uint64_t kLargestBacklog = 16'384;
 // A pilot with nothing to give back does not answer.  Others do within this and a round trip.
 constexpr Duration kRecallAnswered = 2s;
-// So long others may go first before room is kept for a task.
-constexpr Duration kPassedOver = 60s;
-// The same of one over several nodes, which are hardly ever free together by chance.
-constexpr Duration kNodesPassedOver = 5s;
 // A service takes a second or two to start.  So long its tasks wait for a pilot that has it.
 constexpr Duration kLeftToWarm = 500ms;
 // What is left to another device is looked at again so soon.
@@ -71,15 +67,12 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) const {
   const ReadyQueue& queue = tasks_.queue();
-  const auto is_kept_for_another = [&](ClassId id) {
-    return pilot.kept_for && *pilot.kept_for != id;
-  };
   Turn turn;
   if (where == Into::Room) {
     const auto may = [&](ClassId id) {
-      if (is_kept_for_another(id) || waits_for_service(pilot, id) ||
+      if (waits_for_service(pilot, id) ||
           !PilotTable::has_room(queue.get(id), pilot, pilot.free, now) ||
-          !may_be_tried(queue.get(id), pilot, now))
+          !leaves_kept_room(pilot, id, now) || !may_be_tried(queue.get(id), pilot, now))
         return false;
       if (queue.get(id).needs.nodes > 1 && !members_for(pilot, id, now)) return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
@@ -113,7 +106,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     // Only behind others of its class: the room that one of them leaves is enough for it, and soon
     // there.
     const ResourceClass& its_class = queue.get(id);
-    if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
+    if (share.with_room == 0 || its_class.ready == 0 || pilot.kept_for.value_or(id) != id) continue;
     if (its_class.needs.nodes > 1) continue;
     if (waits_for_service(pilot, id)) continue;
     if (its_class.apart.suspect != 0 || pilot.on_trial) continue;
@@ -123,12 +116,6 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     if (!turn.place || queue.goes_before(head, *turn.place)) turn.place = head;
   }
   return turn;
-}
-
-/// Others may have its room again.
-void Engine::keep_no_more(PilotState& pilot) {
-  pilot.kept_for.reset();
-  pilot.nothing_fits.reset();
 }
 
 /// What its pilot is told.  Limits are exact per task: the class is only a little wider.
@@ -170,13 +157,12 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
       grant_for(pilot, place->in_class, into_backlog ? pilot.capacity : pilot.free);
   HPCBATCH_CHECK(grant);
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
-  ResourceClass& its_class = tasks_.queue().get(place->in_class);
-  its_class.passed_over_since.reset();
+  const ResourceClass& its_class = tasks_.queue().get(place->in_class);
   std::optional<std::vector<PilotState*>> members;
   if (its_class.needs.nodes > 1) members = members_for(pilot, place->in_class, now);
-  if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
+  keep_no_more_for(place->in_class);
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
   const AttemptId attempt{taken.task, taken.attempt,
@@ -205,9 +191,10 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   if (pilot.free.get(kCpus).ticks <= 0) return true;
   if (pilot.nothing_fits != tasks_.queue().news()) return false;
   if (walks_invariants) {
-    // What needs other pilots too starts from the one whose room has grown.
+    // What needs other pilots too starts from the one whose room has grown; what may start where
+    // room is kept is looked for once a second.
     const auto place = next_for(pilot, Into::Room, now).place;
-    HPCBATCH_CHECK(!place || tasks_.queue().get(place->in_class).needs.nodes > 1);
+    HPCBATCH_CHECK(!place || pilot.kept_for || tasks_.queue().get(place->in_class).needs.nodes > 1);
   }
   return true;
 }
@@ -225,6 +212,7 @@ void Engine::fill_pilots(Time now) {
   if (tasks_.queue().size() != 0) {
     // First everybody's free room, then what waits there, least first: nobody hoards while another
     // idles.
+    foresee_kept_room(now);
     std::vector<PilotToFill> filled = pilots_to_fill();
     fill_rooms(filled, now);
     fill_backlogs(filled, now);
@@ -304,77 +292,6 @@ void Engine::send_leases(PilotToFill filled) {
   if (!save.attempts.empty()) actions_.push_back(std::move(save));
   for (SendLeases& claim : claims) actions_.push_back(std::move(claim));
   actions_.push_back(SendLeases{filled.pilot->id, std::move(filled.leases)});
-}
-
-/// Notes for the heads of other classes that their turn was earlier, but the room was too small.
-void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now) {
-  ReadyQueue& queue = tasks_.queue();
-  queue.each_before(taken, [&](ClassId id) {
-    ResourceClass& other = queue.get(id);
-    if (id == taken.in_class || other.passed_over_since) return;
-    if (!PilotTable::has_room(other, pilot, pilot.capacity, now)) return;
-    // What needs several nodes at once is passed over also by what takes one that is free.
-    if (other.needs.nodes == 1 && PilotTable::has_room(other, pilot, pilot.free, now)) return;
-    const QueuePlace head = queue.head_of(id);
-    if (head.priority > taken.priority ||
-        (head.priority == taken.priority && head.array < taken.array)) {
-      other.passed_over_since = now;
-    }
-  });
-}
-
-/// After a restart: of how long tasks were passed over nothing is known, but of some that younger
-/// ones are with pilots.  They have waited for long enough.
-void Engine::note_overtaken(Time now) {
-  ReadyQueue& queue = tasks_.queue();
-  for (const ClassId id : queue.waiting()) {
-    const QueuePlace head = queue.head_of(id);
-    const bool overtaken =
-        std::any_of(pilots_.leases().begin(), pilots_.leases().end(), [&](const auto& entry) {
-          const auto& [task, lease] = entry;
-          return lease.in_class != id && task.array > head.array &&
-                 tasks_.find(task.array)->terms->priority <= head.priority;
-        });
-    if (overtaken) queue.get(id).passed_over_since = now - kPassedOver;
-  }
-}
-
-/// A task that was passed over for a while gets one pilot kept free for it: the one with most room
-/// already.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void Engine::keep_room(Time now) {
-  ReadyQueue& queue = tasks_.queue();
-  for (auto& [id, pilot] : pilots_.all()) {
-    if (!pilot.kept_for) continue;
-    const ResourceClass& kept = queue.get(*pilot.kept_for);
-    const bool could =
-        pilot.takes_tasks() && PilotTable::has_room(kept, pilot, pilot.capacity, now);
-    if (kept.ready == 0 || !could) keep_no_more(pilot);
-  }
-  keep_whole_sets();
-  for (const ClassId id : queue.waiting()) {
-    const ResourceClass& its_class = queue.get(id);
-    const bool is_wide = its_class.needs.nodes > 1;
-    if (is_wide) look_again_at_all();
-    if (!its_class.passed_over_since ||
-        now - *its_class.passed_over_since < (is_wide ? kNodesPassedOver : kPassedOver))
-      continue;
-    if (is_wide) {
-      keep_nodes(id, now);
-      continue;
-    }
-    PilotState* roomiest = nullptr;
-    bool kept = false;
-    for (auto& [pilot_id, pilot] : pilots_.all()) {
-      kept = kept || pilot.kept_for == id;
-      if (!pilot.takes_tasks() || pilot.kept_for) continue;
-      if (!PilotTable::has_room(its_class, pilot, pilot.capacity, now)) continue;
-      if (!roomiest || pilot.free.get(kCpus) > roomiest->free.get(kCpus)) roomiest = &pilot;
-    }
-    if (kept || !roomiest) continue;
-    roomiest->kept_for = id;
-    roomiest->kept_since = now;
-  }
 }
 
 /// A pilot has nothing to do, and at another leases wait for room that it could start.

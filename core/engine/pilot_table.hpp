@@ -89,6 +89,8 @@ struct PilotState {
   Time recalled_at{};
   std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
   Time kept_since{};
+  /// When that room was expected to be there as it began to be kept: what ends until then may start.
+  std::optional<Time> kept_until;
   std::string workspace_trouble;  ///< why it cannot write there; empty: it can
   bool takes_tasks() const {
     return connected && !leaving && !ending && !rests && workspace_trouble.empty();

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace hpcbatch {
@@ -39,10 +38,9 @@ std::optional<std::vector<PilotState*>> Engine::members_for(const PilotState& he
                                                             Time now) const {
   const ResourceClass& its_class = tasks_.queue().get(id);
   const auto is_free = [&](const PilotState& pilot) {
-    return pilot.takes_tasks() && (!pilot.kept_for || *pilot.kept_for == id) &&
-           !(pilot.braked && !pilot.is_empty()) &&
+    return pilot.takes_tasks() && !(pilot.braked && !pilot.is_empty()) &&
            PilotTable::has_room(its_class, pilot, pilot.free, now) &&
-           may_be_tried(its_class, pilot, now);
+           leaves_kept_room(pilot, id, now) && may_be_tried(its_class, pilot, now);
   };
   std::vector<PilotState*> members;
   const auto& all = pilots_.all();
@@ -67,7 +65,6 @@ std::shared_ptr<const NodesOfTask> Engine::claim_members(TaskId task,
     const auto grant = grant_for(*member, lease.in_class, member->free, true);
     HPCBATCH_CHECK(grant);
     pilots_.claim(lease, *member, grant->amounts);
-    if (member->kept_for == lease.in_class) keep_no_more(*member);
     nodes->nodes.push_back({member->id.rank, member->node});
   }
   return nodes;
@@ -191,56 +188,6 @@ SendLeases Engine::claim_again(const Lease& lease, const PilotState& member) con
   SendLeases::Lease of_head = lease_of(lease.attempt, needs, {lease.granted}, *lease.held_by);
   of_head.nodes = std::move(nodes);
   return claim_of(lease, member, of_head);
-}
-
-/// Room is kept for a task of the class on as many pilots of one allocation: of that which has most
-/// room already.
-void Engine::keep_nodes(ClassId id, Time now) {
-  const ResourceClass& its_class = tasks_.queue().get(id);
-  const std::size_t count = its_class.needs.nodes;
-  std::map<AllocationId, std::vector<PilotState*>> candidates;
-  for (auto& [pilot_id, pilot] : pilots_.all()) {
-    if (pilot.kept_for == id) return;
-    if (pilot.takes_tasks() && !pilot.kept_for &&
-        PilotTable::has_room(its_class, pilot, pilot.capacity, now))
-      candidates[pilot_id.allocation].push_back(&pilot);
-  }
-  const std::vector<PilotState*>* best = nullptr;
-  Amount most{};
-  for (auto& [allocation, pilots] : candidates) {
-    if (pilots.size() < count) continue;
-    std::stable_sort(pilots.begin(), pilots.end(), [](const PilotState* a, const PilotState* b) {
-      return a->free.get(kCpus) > b->free.get(kCpus);
-    });
-    pilots.resize(count);
-    Amount free{};
-    for (const PilotState* pilot : pilots) free.ticks += pilot->free.get(kCpus).ticks;
-    if (best && free <= most) continue;
-    best = &pilots;
-    most = free;
-  }
-  if (!best) return;
-  for (PilotState* pilot : *best) {
-    pilot->kept_for = id;
-    pilot->kept_since = now;
-  }
-}
-
-/// A pilot that takes tasks again, and has room as before, may be the one that was missing.
-void Engine::look_again_at_all() {
-  for (auto& [id, pilot] : pilots_.all()) pilot.nothing_fits.reset();
-}
-
-/// Of pilots that are kept for a task over several nodes one that is no more sets the others free.
-void Engine::keep_whole_sets() {
-  std::map<ClassId, std::size_t> kept;
-  for (const auto& [id, pilot] : pilots_.all()) {
-    if (pilot.kept_for) ++kept[*pilot.kept_for];
-  }
-  for (auto& [id, pilot] : pilots_.all()) {
-    if (pilot.kept_for && kept[*pilot.kept_for] < tasks_.queue().get(*pilot.kept_for).needs.nodes)
-      keep_no_more(pilot);
-  }
 }
 
 }  // namespace hpcbatch

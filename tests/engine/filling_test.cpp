@@ -244,14 +244,14 @@ TEST_F(FillingTest, RoomIsKeptForATaskThatWasPassedOver) {
   given_pilot();
   submit(New().array(1, 4).time(5min));
   submit(New().cpus(4));
-  submit(New().array(1, 1000).time(2min));
+  submit(New().array(1, 1000).time(10min));
   forget_what_was_asked();
   ends("2.1", Failure::Ok, 5min);
   expect({"tell 2", "acknowledge 2.1 to A0", "lease 4.1 to A0"});
   after(61s);
   forget_what_was_asked();
   expect_explained("3", "*room is being kept for it on pilot *0 since*");
-  ends("4.1", Failure::Ok, 2min);
+  ends("4.1", Failure::Ok, 4min);
   ends("2.2-3", Failure::Ok, 5min);
   expect({"tell 4", "ack*", "tell 2", "ack*", "tell 2", "ack*"});
   ends("2.4", Failure::Ok, 5min);

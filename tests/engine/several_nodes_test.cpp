@@ -111,6 +111,57 @@ TEST_F(SeveralNodesTest, RoomIsKeptForTheOlder) {
   forget_what_was_asked();
 }
 
+TEST_F(SeveralNodesTest, KeptRoomLeavesTheRestOfItsNodesToOthers) {
+  given_pilots(2);
+  submit(New().cpus(3).time(1h));
+  submit(New().cpus(3).time(1h));
+  submit(New().nodes(2).cpus(2));
+  submit(New().array(1, 9).cpus(1).time(10min));
+  starts("2");
+  starts("3");
+  starts("5.1-2");
+  after(6s);
+  expect_explained("4", "*kept for it on pilot*");
+  forget_what_was_asked();
+  // It waits for the second node; on the first one there is room for more than it needs.
+  ends("2", Failure::Ok, 6s);
+  const Lease* lease = engine_->pilots().lease(task("5.3"));
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->pilot, pilot("A0"));
+  EXPECT_FALSE(engine_->pilots().lease(task("5.4")) && engine_->pilots().lease(task("5.5")));
+  forget_what_was_asked();
+  ends("3", Failure::Ok, 7s);
+  EXPECT_TRUE(engine_->pilots().lease(task("4")));
+  forget_what_was_asked();
+}
+
+TEST_F(SeveralNodesTest, WhatEndsBeforeKeptRoomIsThereMayStartInIt) {
+  given_pilots(2);
+  submit(New().cpus(4).time(30min));
+  submit(New().nodes(2).cpus(4));
+  submit(New().array(1, 9).cpus(4).time(5min));
+  submit(New().array(1, 9).cpus(4).time(25min));
+  starts("2");
+  starts("4.1");
+  after(6s);
+  forget_what_was_asked();
+  // The first is there for half an hour: six times five minutes.
+  for (int i = 1; i <= 5; ++i) {
+    after(5min - 6s);
+    ends("4." + std::to_string(i), Failure::Ok, 4min + 30s);
+    ASSERT_TRUE(engine_->pilots().lease(task("4." + std::to_string(i + 1)))) << i;
+    starts("4." + std::to_string(i + 1));
+  }
+  after(4min + 30s);
+  ends("4.6", Failure::Ok, 4min + 30s);
+  EXPECT_FALSE(engine_->pilots().lease(task("4.7")));
+  EXPECT_FALSE(engine_->pilots().lease(task("5.1")));
+  forget_what_was_asked();
+  ends("2", Failure::Ok, 29min);
+  EXPECT_TRUE(engine_->pilots().lease(task("3")));
+  forget_what_was_asked();
+}
+
 TEST_F(SeveralNodesTest, CancelGoesThroughTheHead) {
   given_pilots(2);
   submit(wide());

@@ -20,6 +20,7 @@ ClassId ReadyQueue::class_for(Needs needs, const Apart& apart) {
                         .mean_run = {},
                         .runs = 0,
                         .passed_over_since = {},
+                        .passed_over_by = {},
                         .left_since = {},
                         .not_left_until = {},
                         .apart = apart,

@@ -43,7 +43,8 @@ struct ResourceClass {
   std::optional<Duration> mean_run;  ///< of those that ran, the latest counting most
   std::uint64_t runs{0};             ///< how many these were
   std::optional<Time>
-      passed_over_since;  ///< others went first where these would fit an empty pilot
+      passed_over_since;     ///< others went first where these would fit an empty pilot
+  ArrayId passed_over_by{};  ///< what went first then
   std::optional<Time>
       left_since;  ///< to pilots that have its service, since it has something ready
   std::optional<Time> not_left_until;  ///< called back from such a pilot, for any
