@@ -18,7 +18,8 @@ _NOT_HANDED_ON_BY_TASKS = frozenset(
 )
 # What begins so is told to a task over several nodes, or to its ranks by what has started them.
 _OF_NODES = tuple(
-    "SLURM_ PBS_NODEFILE OMPI_MCA_plm OMPI_MCA_ras OMPI_MCA_orte_ OMPI_COMM_WORLD_ PRTE_MCA_ HYDRA_ I_MPI_HYDRA_ PMI_ PMIX_".split()
+    "SLURM_ PBS_NODEFILE OMPI_MCA_plm OMPI_MCA_ras OMPI_MCA_orte_ OMPI_MCA_hwloc_base_binding_policy OMPI_COMM_WORLD_ PRTE_MCA_ "
+    "HYDRA_ I_MPI_HYDRA_ I_MPI_PIN PMI_ PMIX_".split()
 )
 
 

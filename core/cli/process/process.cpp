@@ -117,11 +117,19 @@ constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA
 
 /// What begins so is told to a task over several nodes (pilot/nodes/task_nodes.cpp), or to its ranks by
 /// what has started them: it would lead another one to nodes that are not its own.
-constexpr std::array<std::string_view, 11> kOfNodes{
-    "SLURM_",       "PBS_NODEFILE",   "OMPI_MCA_plm",
-    "OMPI_MCA_ras", "OMPI_MCA_orte_", "OMPI_COMM_WORLD_",
-    "PRTE_MCA_",    "HYDRA_",         "I_MPI_HYDRA_",
-    "PMI_",         "PMIX_"};
+constexpr std::array<std::string_view, 13> kOfNodes{"SLURM_",
+                                                    "PBS_NODEFILE",
+                                                    "OMPI_MCA_plm",
+                                                    "OMPI_MCA_ras",
+                                                    "OMPI_MCA_orte_",
+                                                    "OMPI_MCA_hwloc_base_binding_policy",
+                                                    "OMPI_COMM_WORLD_",
+                                                    "PRTE_MCA_",
+                                                    "HYDRA_",
+                                                    "I_MPI_HYDRA_",
+                                                    "I_MPI_PIN",
+                                                    "PMI_",
+                                                    "PMIX_"};
 
 template <std::size_t Size>
 bool is_among(const std::array<std::string_view, Size>& names, std::string_view name) {

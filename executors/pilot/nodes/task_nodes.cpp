@@ -149,6 +149,11 @@ std::map<std::string, std::string> nodes_variables(const std::string& folder,
       {"I_MPI_HYDRA_BOOTSTRAP_EXEC", rsh},
       {"I_MPI_HYDRA_RMK", "user"},
       {"I_MPI_HYDRA_HOST_FILE", folder + kHydraFile},
+      // The pilots bind, each to cpus of its own node.  A launcher would bind the ranks of all nodes
+      // by what its own one has, and tasks that are not bound all to a node's first cpus.
+      {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+      {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+      {"I_MPI_PIN", "0"},
   };
   return variables;
 }
