@@ -27,6 +27,7 @@ ONE_BED = {
     "system/test_sbatch_beside_slurm.py",
     "system/test_slurm_choices.py",
     "system/test_slurm_job_scripts.py",
+    "system/test_slurm_mpi_campaign.py",
     "system/test_slurm_nodes.py",
     "system/test_slurm_steps.py",
     "system/test_slurm_words.py",

@@ -11,23 +11,10 @@ import pytest
 from bed import Slurm
 from engine_at_home import PREFIX, ROOT, processes_with, wait_until
 from slurm_commands import Commands
-from slurm_site import LONG, SlurmSite
+from slurm_site import SlurmSite
 
 WIDE = {"name": "wide", "partition": "cpu", "nodes": 4, "cpus": 4, "memory": "2G", "walltime": "30m"}
 HPCBATCH = str(PREFIX / "bin/hpcbatch")
-MPI_TASKS, SMALL_TASKS = (200, 2000) if LONG else (9, 100)
-# The nodes of this cluster are one machine: what OpenMPI shares within a node would be shared by all of them. MPI
-# takes every interface of a machine, and waits for ever for an address that is removed; other tests' networks come and go.
-MPI_HERE = (
-    "OMPI_MCA_btl=self,tcp",
-    "OMPI_MCA_btl_tcp_if_include=lo",
-    "OMPI_MCA_oob_tcp_if_include=lo",
-    "UCX_NET_DEVICES=lo",
-    "HYDRA_IFACE=lo",
-    "OMPI_ALLOW_RUN_AS_ROOT=1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-)
-MPI_HERE = tuple(word for variable in MPI_HERE for word in ("--env", variable))
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +42,6 @@ def must_have_left_nothing(site):
 
 def run(site, *words, **options):
     return site.verb("run", *words, **options)
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    """By MPI library its launcher and a program."""
-    folder = tmp_path_factory.mktemp("mpi")
-    source = pathlib.Path(__file__).with_name("mpi_sum.c")
-    made = {}
-    for library, launcher in ("openmpi", "mpirun.openmpi"), ("mpich", "mpiexec.mpich"):
-        made[library] = launcher, str(folder / library)
-        subprocess.run([f"mpicc.{library}", "-o", made[library][1], source], check=True)
-    return made
 
 
 def test_a_command_is_told_of_its_nodes_and_starts_on_each(wide):
@@ -128,24 +103,6 @@ def test_what_a_task_submits_does_not_find_its_nodes(wide):
     inner = f"env | grep -E '^(HPCBATCH_N|HPCBATCH_RANK|SLURM_N|PBS_|OMPI_|PRTE_|HYDRA_)'; {HPCBATCH} node-run -n 2 echo here"
     seen = run(wide, "--nodes", "2", "--", HPCBATCH, "node-run", HPCBATCH, "run", "--", "sh", "-c", inner)
     assert seen.code == 0 and seen.out.split() == ["here"] * 4, seen.out + seen.err
-
-
-def test_mpi_tasks_beside_small_ones(wide, programs):
-    small = wide.submit("--array", f"1-{SMALL_TASKS}", *wide.say())
-    tasks = {}
-    for number in range(MPI_TASKS):
-        library = ("openmpi", "mpich")[number % 2]
-        nodes, each = 2 + number % 3, 1 + number % 2
-        launcher, program = programs[library]
-        words = "--nodes", str(nodes), "--ntasks-per-node", str(each), "--name", "mpi", *MPI_HERE
-        tasks[wide.submit(*words, "--", launcher, program)] = (nodes, each)
-    assert wide.wait(small, *tasks, timeout=1200 if LONG else 110) == 0, wide.log_end()
-    wide.must_have_said(small, SMALL_TASKS)
-    for task, (nodes, each) in tasks.items():
-        ranks = nodes * each
-        assert wide.ok("log", task).split() == [str(ranks * (ranks + 1) // 2), str(ranks), str(nodes)], task
-        assert wide.show(task)["state"] == "done"
-    assert not wide.broken_promises()
 
 
 def test_a_job_script_has_its_nodes_and_steps_on_them(wide):
