@@ -163,18 +163,32 @@ void Engine::handle(const QueueForeseen& event, Time now) {
 /// Tells pilots that having nothing to do is no reason to leave, and those that are no longer meant.
 void Engine::keep_pilots(Time now) {
   Keeps keeps(sites_);
-  if (!keeps.is_of_concern()) return;
+  const bool any_kept = keeps.is_of_concern();
   const std::map<AllocationId, Time> stay =
-      drain_.on ? std::map<AllocationId, Time>{} : staying(sites_, now);
-  for (auto& [id, pilot] : pilots_.all()) {
-    if (!pilot.connected || pilot.leaving || pilot.ending) continue;
-    const auto at = stay.find(id.allocation);
-    const std::optional<Time> until = at == stay.end() ? std::nullopt : std::optional(at->second);
-    if (until == pilot.stays_until) continue;
-    pilot.stays_until = until;
-    actions_.push_back(StayPilot{id, until ? *until - now : Duration{}});
+      any_kept && !drain_.on ? staying(sites_, now) : std::map<AllocationId, Time>{};
+  auto& all = pilots_.all();
+  for (auto first = all.begin(); first != all.end();) {
+    const auto last = std::find_if(std::next(first), all.end(), [&](const auto& one) {
+      return one.first.allocation != first->first.allocation;
+    });
+    // Its batch job holds the node of one that leaves as long as the others are there, and tasks
+    // over several nodes would miss it.
+    const bool are_several = std::next(first) != last;
+    const bool go_together =
+        are_several && !drain_.on &&
+        std::any_of(first, last, [](const auto& one) { return !one.second.is_empty(); });
+    const auto kept = stay.find(first->first.allocation);
+    for (; first != last; ++first) {
+      PilotState& pilot = first->second;
+      if (!(any_kept || are_several) || !pilot.connected || pilot.leaving || pilot.ending) continue;
+      std::optional<Time> until = kept == stay.end() ? std::nullopt : std::optional(kept->second);
+      if (go_together && pilot.end) until = std::max(until, pilot.end);
+      if (until == pilot.stays_until) continue;
+      pilot.stays_until = until;
+      actions_.push_back(StayPilot{first->first, until ? *until - now : Duration{}});
+    }
   }
-  keeps.told(!stay.empty());
+  if (any_kept) keeps.told(!stay.empty());
 }
 
 /// Of shapes that are kept no more: where nothing waits, nobody has a use for them.

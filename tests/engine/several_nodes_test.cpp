@@ -162,6 +162,20 @@ TEST_F(SeveralNodesTest, WhatEndsBeforeKeptRoomIsThereMayStartInIt) {
   forget_what_was_asked();
 }
 
+TEST_F(SeveralNodesTest, PilotsOfABatchJobLeaveTogether) {
+  given_pilots(2);
+  const auto stays = [&](const std::string& name) {
+    return engine_->pilots().find(pilot(name))->stays_until.has_value();
+  };
+  EXPECT_FALSE(stays("A0") || stays("A1"));
+  submit(New());
+  starts("2");
+  EXPECT_TRUE(stays("A0") && stays("A1"));
+  ends("2");
+  EXPECT_FALSE(stays("A0") || stays("A1"));
+  forget_what_was_asked();
+}
+
 TEST_F(SeveralNodesTest, CancelGoesThroughTheHead) {
   given_pilots(2);
   submit(wide());
