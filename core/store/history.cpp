@@ -193,6 +193,47 @@ ChangeFeed History::changes(const std::string& client, std::uint64_t after, std:
   return feed;
 }
 
+namespace {
+
+std::vector<ResultRow> each_of(const ResultRow& row, const std::string& details) {
+  if (details.empty()) return {row};
+  const std::vector<OwnDetails> own = decode_details(details);
+  std::vector<ResultRow> each(own.size(), row);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    pick(each[i], own[i], row.indices.first + static_cast<std::uint32_t>(i));
+  return each;
+}
+
+}  // namespace
+
+std::vector<ResultRow> History::apart(const ResultRow& row) {
+  sqlite::Statement details = db_.query("SELECT details FROM results WHERE sequence=?");
+  return each_of(row, details.bind(row.sequence).step() ? details.text(0) : "");
+}
+
+ChangeFeed History::runs(std::uint64_t after, std::uint32_t limit) {
+  ChangeFeed feed{{}, after, false};
+  sqlite::Statement rows = db_.query("SELECT " RESULT_COLUMNS
+                                     " FROM results WHERE sequence>? ORDER BY sequence DESC "
+                                     "LIMIT ?");
+  rows.bind(after, limit);
+  while (feed.rows.size() < limit && rows.step()) {
+    ResultRow row = read_result(rows);
+    feed.cursor = std::max(feed.cursor, row.sequence);
+    if (!row.outcome.started || row.pilot.empty()) continue;
+    std::vector<ResultRow> each = each_of(row, rows.text(kDetails));
+    for (; !each.empty() && feed.rows.size() < limit; each.pop_back())
+      feed.rows.push_back(std::move(each.back()));
+  }
+  return feed;
+}
+
+std::optional<Titles> History::titles(ArrayId array) {
+  sqlite::Statement row = db_.query("SELECT name,tool FROM arrays WHERE id=?");
+  if (!row.bind(array.value).step()) return std::nullopt;
+  return Titles{row.text(0), row.text(1)};
+}
+
 std::vector<ArrayId> History::ids_of_key(const std::string& client, const std::string& key) {
   sqlite::Statement rows =
       db_.query("SELECT id FROM arrays WHERE client=? AND key=? AND key<>x'' ORDER BY id");

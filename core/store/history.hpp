@@ -139,6 +139,11 @@ struct ChangeFeed {
   bool pruned{false};  ///< some of what came after the cursor is gone
 };
 
+/// What people call the tasks of an array.
+struct Titles {
+  std::string name, tool;
+};
+
 /// What `retry` of ended tasks needs.
 struct Revivable {
   std::vector<RevivedArray>
@@ -207,7 +212,8 @@ class History {
   KnownEnds& known_ends() { return known_ends_; }
   /// Nothing where it was forgotten.
   std::optional<SubmissionEnd> end_of(ArrayId first, ArrayId last);
-  /// Where their time went.  Of very many tasks some are looked at.
+  /// Where their time went.  Of very many tasks some are looked at; while some have not ended, what
+  /// was found may be as old as a hundred times what it took to find.
   TaskTimes times(const ArrayRow& array);
   /// The commonest first, and last what others have caused; 20 at most.
   std::vector<FailureGroup> failures(ArrayId id);
@@ -217,6 +223,8 @@ class History {
   Needs needs_then(const ArrayRow& array, const ResultRow& result);
   Needs needs_then(const ArrayRow& array, std::uint64_t epoch);
   std::vector<ResultRow> results(const Filter& filter);
+  /// Each of a row's tasks by itself, by index.
+  std::vector<ResultRow> apart(const ResultRow& row);
   std::vector<AttemptRow> attempts(TaskId task);
   /// What the task said of itself in the attempt of that epoch; empty: nothing.
   std::string metrics(TaskId task, std::uint64_t epoch);
@@ -228,6 +236,11 @@ class History {
   };
   Metrics metrics(Time begin, Time end, std::uint64_t most_bytes);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
+  /// Tasks that ran at a pilot and whose ends came after the cursor, each by itself, the newest first.
+  /// No more than `limit` of them, and no more rows, are looked at: what is older is left out.
+  ChangeFeed runs(std::uint64_t after, std::uint32_t limit);
+  /// As they were submitted; nothing of an array that there is not.
+  std::optional<Titles> titles(ArrayId array);
   /// What a submit with that key was given; nothing where none was taken.
   std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);
   /// The cursor behind all that has ended so far.
@@ -254,6 +267,7 @@ class History {
  private:
   ArrayOverview overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit);
   EndsOfArrays ends_of(ArrayId first, ArrayId last);
+  TaskTimes read_times(const ArrayRow& array);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
   struct Chosen {

@@ -56,9 +56,9 @@ const EndsOfArrays* KnownEnds::find(ArrayId first, ArrayId last) const {
 }
 
 EndsOfArrays KnownEnds::keep(ArrayId first, ArrayId last, EndsOfArrays sums) {
-  // What is smaller is added up in no time; so many large ones nobody watches.
-  constexpr std::uint64_t kLarge = 1000;
-  constexpr std::size_t kMost = 1000;
+  // What is smaller is added up in no time; nobody watches so many.
+  constexpr std::uint64_t kLarge = 8;
+  constexpr std::size_t kMost = 5000;
   if (sums.tasks < kLarge) return sums;
   if (arrays_.size() + submits_.size() >= kMost) forget_all();
   if (first == last)
@@ -81,14 +81,40 @@ void KnownEnds::add(ArrayId array, const std::tuple<Failure, std::int32_t, std::
     EndsOfAWay& sums = known.ends[way];
     sums.ended = sums.tasks == 0 ? ends.ended : std::max(sums.ended, ends.ended);
     sums.tasks += ends.tasks;
+    sums.first = std::min(sums.first, ends.first);
     if (ends.started) sums.started = std::min(sums.started.value_or(*ends.started), *ends.started);
   };
   if (const auto one = arrays_.find(array); one != arrays_.end()) add_to(one->second);
   if (const auto submit = submit_of(array); submit != submits_.end()) add_to(submit->second.sums);
+  note_attempt(array);
+}
+
+const TaskTimes* KnownEnds::times(ArrayId array, bool is_open, Clock::time_point now) const {
+  const auto at = times_.find(array);
+  if (at == times_.end()) return nullptr;
+  const bool is_good = !at->second.is_old || (is_open && now < at->second.due);
+  return is_good ? &at->second.times : nullptr;
+}
+
+void KnownEnds::keep_times(ArrayId array, const TaskTimes& times, Clock::time_point now,
+                           Clock::duration took) {
+  // A hundredth of a core is spent on those who watch one.
+  constexpr int kTimesAsLong = 100;
+  constexpr std::uint64_t kLarge = 1000;
+  constexpr std::size_t kMost = 200;
+  times_.erase(array);
+  if (times.tasks < kLarge) return;
+  if (times_.size() >= kMost) times_.clear();
+  times_[array] = {times, false, now + took * kTimesAsLong};
+}
+
+void KnownEnds::note_attempt(ArrayId array) {
+  if (const auto known = times_.find(array); known != times_.end()) known->second.is_old = true;
 }
 
 void KnownEnds::forget(ArrayId array) {
   arrays_.erase(array);
+  times_.erase(array);
   if (const auto submit = submit_of(array); submit != submits_.end()) submits_.erase(submit);
 }
 
@@ -107,7 +133,7 @@ EndsOfArrays History::ends_of(ArrayId first, ArrayId last) {
   }
   sqlite::Statement groups = db_.query(
       "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended),"
-      "exit_code,signal FROM results WHERE array BETWEEN ? AND ? "
+      "exit_code,signal,min(first) FROM results WHERE array BETWEEN ? AND ? "
       "GROUP BY failure,exit_code,signal");
   groups.bind(first.value, last.value);
   while (groups.step()) {
@@ -117,6 +143,7 @@ EndsOfArrays History::ends_of(ArrayId first, ArrayId last) {
     way.tasks = static_cast<std::uint64_t>(groups.number(1));
     if (!groups.is_null(2)) way.started = from_microseconds(groups.number(2));
     way.ended = from_microseconds(groups.number(3));
+    way.first = static_cast<std::uint32_t>(groups.number(6));
   }
   return sums;
 }
@@ -218,26 +245,42 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
   return page;
 }
 
-std::vector<FailureGroup> History::failures(ArrayId id) {
-  sqlite::Statement rows = db_.query(
-      "SELECT failure,CASE failure WHEN ?4 THEN exit_code ELSE 0 END AS code,"
-      "CASE failure WHEN ?5 THEN signal ELSE 0 END AS ended_by,sum(last-first+1) AS "
-      "tasks,min(first) "
-      "FROM results WHERE array=?1 AND failure<>0 GROUP BY failure,code,ended_by "
-      "ORDER BY failure IN (?2,?3),tasks DESC LIMIT 20");
-  // What others have caused comes last.
-  rows.bind(id.value, static_cast<int>(Failure::Cancelled),
-            static_cast<int>(Failure::DependencyFailed), static_cast<int>(Failure::ToolFailed),
-            static_cast<int>(Failure::ToolSignal));
-  std::vector<FailureGroup> groups;
-  while (rows.step()) {
-    groups.push_back({.failure = static_cast<Failure>(rows.number(0)),
-                      .exit_code = static_cast<std::int32_t>(rows.number(1)),
-                      .signal = static_cast<std::int32_t>(rows.number(2)),
-                      .tasks = static_cast<std::uint64_t>(rows.number(3)),
-                      .first = static_cast<std::uint32_t>(rows.number(4))});
+namespace {
+
+/// Exit codes and signals count where they are what failed.
+std::vector<FailureGroup> groups_of(const EndsByWay& ends) {
+  std::map<std::tuple<Failure, std::int32_t, std::int32_t>, FailureGroup> by_way;
+  for (const auto& [way, sums] : ends) {
+    const auto& [failure, exit_code, signal] = way;
+    if (failure == Failure::Ok || sums.tasks == 0) continue;
+    const std::int32_t code = failure == Failure::ToolFailed ? exit_code : 0;
+    const std::int32_t ended_by = failure == Failure::ToolSignal ? signal : 0;
+    const auto [at, is_new] = by_way.try_emplace(
+        {failure, code, ended_by},
+        FailureGroup{
+            .failure = failure, .exit_code = code, .signal = ended_by, .first = sums.first});
+    at->second.tasks += sums.tasks;
+    at->second.first = std::min(at->second.first, sums.first);
   }
+  std::vector<FailureGroup> groups;
+  groups.reserve(by_way.size());
+  for (const auto& [way, group] : by_way) groups.push_back(group);
+  const auto is_of_others = [](const FailureGroup& group) {
+    return group.failure == Failure::Cancelled || group.failure == Failure::DependencyFailed;
+  };
+  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    return std::pair(is_of_others(a), b.tasks) < std::pair(is_of_others(b), a.tasks);
+  });
+  constexpr std::size_t kMost = 20;
+  if (groups.size() > kMost) groups.resize(kMost);
   return groups;
+}
+
+}  // namespace
+
+std::vector<FailureGroup> History::failures(ArrayId id) {
+  const EndsOfArrays* known = known_ends_.find(id, id);
+  return groups_of(known ? known->ends : known_ends_.keep(id, id, ends_of(id, id)).ends);
 }
 
 namespace {
@@ -317,6 +360,15 @@ TaskTimes TimesOfTasks::all(std::uint64_t tasks) && {
 }
 
 TaskTimes History::times(const ArrayRow& array) {
+  const auto begin = KnownEnds::Clock::now();
+  if (const TaskTimes* known = known_ends_.times(array.id, !array.ended, begin)) return *known;
+  TaskTimes all = read_times(array);
+  const auto end = KnownEnds::Clock::now();
+  known_ends_.keep_times(array.id, all, end, end - begin);
+  return all;
+}
+
+TaskTimes History::read_times(const ArrayRow& array) {
   std::uint64_t tasks = 0;
   {
     sqlite::Statement count =

@@ -3,7 +3,9 @@
 #include "failure/failure.hpp"
 #include "model/ids.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +22,8 @@ struct EndsOfAWay {
   std::uint64_t tasks{0};
   std::optional<Time> started;  ///< the first
   Time ended{};                 ///< the last
+  /// The lowest index, of one array.
+  std::uint32_t first{std::numeric_limits<std::uint32_t>::max()};
 };
 /// By failure, exit code and signal.
 using EndsByWay = std::map<std::tuple<Failure, std::int32_t, std::int32_t>, EndsOfAWay>;
@@ -29,33 +33,6 @@ struct EndsOfArrays {
   std::uint64_t tasks{0};          ///< in all
   std::vector<std::string> names;  ///< a few
   EndsByWay ends;
-};
-
-/// Sums over many rows that were made once, and what has ended since added to them: who watches asks
-/// each second.  Pure.
-class KnownEnds {
- public:
-  const EndsOfArrays* find(ArrayId first, ArrayId last) const;
-  /// Only what is large; returns it as it was given.
-  EndsOfArrays keep(ArrayId first, ArrayId last, EndsOfArrays sums);
-  void add(ArrayId array, const std::tuple<Failure, std::int32_t, std::int32_t>& way,
-           const EndsOfAWay& ends);
-  /// Something else has become of it than an end.
-  void forget(ArrayId array);
-  void forget_all() {
-    arrays_.clear();
-    submits_.clear();
-  }
-
- private:
-  struct Known {
-    ArrayId last;
-    EndsOfArrays sums;
-  };
-  std::map<ArrayId, Known>::iterator submit_of(ArrayId array);
-
-  std::map<ArrayId, EndsOfArrays> arrays_;
-  std::map<ArrayId, Known> submits_;  ///< of several arrays, by their first
 };
 
 // Where the time of a submission's tasks went, as sums and spreads over all that ran.
@@ -76,6 +53,52 @@ struct TaskTimes {
   std::uint64_t earlier_attempts{0};  ///< of all tasks, that had started
   Duration earlier_ran{};
   bool is_estimate{false};  ///< of every so many tasks, and what these make of all
+};
+
+/// Sums over many rows that were made once, and what has ended since added to them: who watches asks
+/// each second.  Pure.
+class KnownEnds {
+ public:
+  const EndsOfArrays* find(ArrayId first, ArrayId last) const;
+  /// Only what is large; returns it as it was given.
+  EndsOfArrays keep(ArrayId first, ArrayId last, EndsOfArrays sums);
+  void add(ArrayId array, const std::tuple<Failure, std::int32_t, std::int32_t>& way,
+           const EndsOfAWay& ends);
+  /// Something else has become of it than an end.
+  void forget(ArrayId array);
+  void forget_all() {
+    arrays_.clear();
+    submits_.clear();
+    times_.clear();
+  }
+
+  using Clock = std::chrono::steady_clock;
+  /// Where the array's time went, as it was added up before.  What has ended since is in it, unless
+  /// the array `is_open` and adding up took so long that it is not yet due again: whoever looks each
+  /// second must not have all rows read each second.
+  const TaskTimes* times(ArrayId array, bool is_open, Clock::time_point now) const;
+  /// Only what is large; `took` so long.
+  void keep_times(ArrayId array, const TaskTimes& times, Clock::time_point now,
+                  Clock::duration took);
+  /// An attempt has failed, and its task has not ended.
+  void note_attempt(ArrayId array);
+
+ private:
+  struct Known {
+    ArrayId last;
+    EndsOfArrays sums;
+  };
+  std::map<ArrayId, Known>::iterator submit_of(ArrayId array);
+
+  struct KnownTimes {
+    TaskTimes times;
+    bool is_old{false};  ///< something has ended since
+    Clock::time_point due{};
+  };
+
+  std::map<ArrayId, EndsOfArrays> arrays_;
+  std::map<ArrayId, Known> submits_;  ///< of several arrays, by their first
+  std::map<ArrayId, KnownTimes> times_;
 };
 
 /// Adds tasks up.  Pure.

@@ -165,6 +165,7 @@ void Store::save(const SaveFailedAttempt& save) {
 void Store::insert_attempt(const AttemptId& attempt, const std::string& pilot,
                            const std::string& node, const Outcome& outcome,
                            const AttemptMarks& marks) {
+  history_.known_ends().note_attempt(attempt.task.array);
   db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .run(attempt.task.array.value, attempt.task.index, attempt.number, attempt.epoch,
            static_cast<int>(outcome.failure), outcome.message, pilot, node, marks.charged,
@@ -189,7 +190,7 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
   const std::uint64_t tasks = std::uint64_t{range.last} - range.first + 1;
   totals_then_.of(outcome.failure) += tasks;
   history_.known_ends().add(array, {outcome.failure, outcome.exit_code, outcome.signal},
-                            {tasks, outcome.started, outcome.ended});
+                            {tasks, outcome.started, outcome.ended, range.first});
   happened_then_.ended[static_cast<std::size_t>(outcome.failure)] += tasks;
 }
 

@@ -296,17 +296,18 @@ void add_ended(store::Store& store, ListAsked asked, Lines& lines) {
   for (const store::ResultRow& row : store.history().results(asked.filter)) {
     if (left == 0) break;
     const std::size_t before = lines.size();
+    const bool is_shared = row.indices.first != row.indices.last;
+    std::vector<store::ResultRow> each;
+    if (asked.full && is_shared) each = store.history().apart(row);
     add_range(lines, asked, row.array, row.indices, [&](IndexRange part) {
       const bool is_one = part.first == part.last;
-      std::optional<store::ResultRow> own;
-      if (asked.full && is_one && row.indices.first != row.indices.last)
-        own = store.history().result(TaskId{row.array, part.first});
-      const store::ResultRow& result = own ? *own : row;
+      const bool is_own = is_one && each.size() > 1;
+      const store::ResultRow& result = is_own ? each.at(part.first - row.indices.first) : row;
       json::object line = line_of(id_of(row.array, part), state_after(result.outcome.failure),
                                   std::uint64_t{part.last} - part.first + 1);
       put_outcome(line, result.outcome);
       // Of several it would be from the first start to the last end.
-      if (!own && row.indices.first != row.indices.last) line.erase("run_s");
+      if (!is_own && is_shared) line.erase("run_s");
       if (asked.full && is_one) put_place(line, result);
       return line;
     });
