@@ -38,6 +38,7 @@ Api::Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay
       facts_(std::move(facts)),
       submissions_(runtime),
       tasks_(runtime, submissions_),
+      runs_(runtime),
       logs_(runtime, tasks_),
       tool_calls_(runtime.loop()),
       submits_(runtime, tools, tool_calls_, facts_.umask, facts_.notify),
@@ -49,6 +50,7 @@ Api::Api(Runtime& runtime, ToolRegistry& tools, EngineFacts facts, StayOrGo stay
       engine_(runtime, facts_, std::move(stay_or_go)) {
   submissions_.add_to(routes_);
   tasks_.add_to(routes_);
+  runs_.add_to(routes_);
   logs_.add_to(routes_);
   submits_.add_to(routes_);
   waits_.add_to(routes_);

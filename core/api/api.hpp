@@ -1,6 +1,7 @@
 // The engine's API: requests in, answers out.  docs/api.md is its contract.
 #pragma once
 
+#include "api/answers/running_tasks.hpp"
 #include "api/engine_routes.hpp"
 #include "api/http/http_server.hpp"
 #include "api/make/make_submission.hpp"
@@ -79,6 +80,22 @@ class TaskViews {
 
   Runtime& runtime_;
   Submissions& submissions_;
+};
+
+// What runs and what ran, for pictures of it: `GET /v1/runs`.
+
+/// Answers each look with what has changed since the one before, so that it costs by what happens and
+/// not by what there is.
+class Runs {
+ public:
+  explicit Runs(Runtime& runtime);
+  void add_to(Routes& routes);
+
+ private:
+  void list(const HttpRequest& request, const ReplyPtr& reply);
+
+  Runtime& runtime_;
+  RunningTasks running_;
 };
 
 // Output of tasks: of ended ones from the pilot's log, of running ones over its link, or both in
@@ -295,6 +312,7 @@ class Api {
   EngineFacts facts_;
   Submissions submissions_;
   TaskViews tasks_;
+  Runs runs_;
   Logs logs_;
   ToolCalls tool_calls_;
   SubmitRoutes submits_;

@@ -45,9 +45,8 @@ constexpr auto kLookTime = 20s;
 constexpr std::chrono::milliseconds kRound = 1s;
 /// Rounds between two looks at what changes seldom.
 constexpr std::uint64_t kOftenRounds = 2, kSeldomRounds = 5, kWaitsRounds = 15;
-constexpr double kHourSeconds = 3600;
-/// A result may come to the engine this much after its end; asked for twice, it is kept once.
-constexpr double kLateSeconds = 3;
+/// Tasks whose ends one look asks for, the newest; of more a picture shows no more.
+constexpr std::uint32_t kRunsOfARound = 2'000, kRunsAtFirst = 10'000;
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -59,17 +58,14 @@ const json::array& list_of(const json::object& object, std::string_view name) {
   return list && list->is_array() ? list->get_array() : kNone;
 }
 
-json::array running_of(const json::array& tasks) {
-  json::array running;
-  for (const json::value& task : tasks) {
-    const json::object& object = task.as_object();
-    const json::value* state = object.if_contains("state");
-    if (state && *state == "running" && object.contains("pilot")) running.push_back(task);
-  }
-  return running;
-}
-
 }  // namespace
+
+bool Picture::set(Entry& entry, const json::object& object, std::uint64_t version) {
+  std::string text = json::serialize(object);
+  if (entry.version != 0 && !entry.gone && entry.text == text) return false;
+  entry = {std::move(text), object, version, false};
+  return true;
+}
 
 void Picture::put(const std::string& section, const json::array& entries,
                   std::string_view name_of) {
@@ -81,22 +77,45 @@ void Picture::put(const std::string& section, const json::array& entries,
     const json::object& object = value.as_object();
     const std::string name = text_at(object, name_of);
     named.insert(name);
-    std::string text = json::serialize(object);
-    Entry& entry = there[name];
-    if (entry.version != 0 && !entry.gone && entry.text == text) continue;
-    entry = {std::move(text), object, next, false};
-    has_changed = true;
+    has_changed |= set(there[name], object, next);
   }
   for (auto& [name, entry] : there) {
     if (entry.gone || named.contains(name)) continue;
     entry = {"", {}, next, true};
     has_changed = true;
   }
-  // What went long ago need be told to nobody: pages ask every second.
-  std::erase_if(there, [&](const auto& one) {
-    return one.second.gone && one.second.version + kMostSeconds < next;
-  });
   if (has_changed) version_ = next;
+  forget_gone(there);
+}
+
+/// Pages hear of changes every second; one that has not heard for long gets all.
+void Picture::forget_gone(Section& section) {
+  constexpr std::uint64_t kRemembered = 120;
+  std::erase_if(section, [&](const auto& one) {
+    const Entry& entry = one.second;
+    const bool is_old = entry.gone && entry.version + kRemembered < version_;
+    if (is_old) forgotten_ = std::max(forgotten_, entry.version);
+    return is_old;
+  });
+}
+
+void Picture::change(const std::string& section, const json::array& entries,
+                     std::string_view name_of, const json::array& gone) {
+  Section& there = sections_[section];
+  const std::uint64_t next = version_ + 1;
+  bool has_changed = false;
+  for (const json::value& value : entries) {
+    const json::object& object = value.as_object();
+    has_changed |= set(there[text_at(object, name_of)], object, next);
+  }
+  for (const json::value& name : gone) {
+    const auto at = there.find(std::string_view(name.as_string()));
+    if (at == there.end() || at->second.gone) continue;
+    at->second = {"", {}, next, true};
+    has_changed = true;
+  }
+  if (has_changed) version_ = next;
+  forget_gone(there);
 }
 
 void Picture::put(const std::string& section, json::object object) {
@@ -145,6 +164,7 @@ void Picture::add_runs(const json::array& tasks) {
 }
 
 json::object Picture::since(std::uint64_t version) const {
+  if (version < forgotten_) version = 0;
   json::object changed{{"version", version_}};
   json::object sections;
   for (const auto& [name, section] : sections_) {
@@ -166,10 +186,7 @@ json::object Picture::since(std::uint64_t version) const {
 }
 
 Watcher::Watcher(std::vector<std::string> sockets, bool may_change, int interrupt)
-    : engine_(std::move(sockets), interrupt),
-      interrupt_(interrupt),
-      runs_known_until_(now_seconds() - kHourSeconds),
-      thread_([this, may_change] {
+    : engine_(std::move(sockets), interrupt), interrupt_(interrupt), thread_([this, may_change] {
         {
           const std::lock_guard lock(mutex_);
           picture_.put("page", {{"may_change", may_change}});
@@ -227,6 +244,20 @@ void Watcher::tell_engine(json::object engine) {
   changed_.notify_all();
 }
 
+void Watcher::look_at_runs(std::uint32_t most) {
+  const auto answer = ask(fmt::format("/v1/runs?after={}&limit={}", runs_cursor_, most));
+  if (!answer) return;
+  const json::value* whole = answer->if_contains("whole");
+  const std::lock_guard lock(mutex_);
+  picture_.add_runs(list_of(*answer, "ended"));
+  if (whole && *whole == true)
+    picture_.put("tasks", list_of(*answer, "running"), "id");
+  else
+    picture_.change("tasks", list_of(*answer, "running"), "id", list_of(*answer, "gone"));
+  // Behind all that may throw: what was not taken is asked for again.
+  runs_cursor_ = text_at(*answer, "cursor");
+}
+
 void Watcher::look(std::uint64_t round) {
   const auto engine = ask("/v1/engine");
   if (!engine) return tell_engine({{"state", "away"}});
@@ -242,21 +273,9 @@ void Watcher::look(std::uint64_t round) {
     if (!answer) return;
     const std::lock_guard lock(mutex_);
     picture_.put(name, list_of(*answer, name), key);
-    changed_.notify_all();
   };
-  if (is_seen || round % kWaitsRounds == 0) {
-    const double asked_at = now_seconds();
-    const auto answer = ask(fmt::format("/v1/tasks?open=1&full=1&limit=5000&ended_since={:.3f}",
-                                        runs_known_until_ - kLateSeconds));
-    if (answer) {
-      runs_known_until_ = asked_at;
-      const json::array& tasks = list_of(*answer, "tasks");
-      const std::lock_guard lock(mutex_);
-      picture_.add_runs(tasks);
-      picture_.put("tasks", running_of(tasks), "id");
-      changed_.notify_all();
-    }
-  }
+  if (is_seen || round % kWaitsRounds == 0)
+    look_at_runs(runs_cursor_.empty() ? kRunsAtFirst : kRunsOfARound);
   // The first page is to see all at once.
   const bool is_new = is_seen && !std::exchange(was_seen_, is_seen);
   was_seen_ = is_seen;
@@ -274,9 +293,9 @@ void Watcher::look(std::uint64_t round) {
     if (auto waits = ask("/v1/waits")) {
       const std::lock_guard lock(mutex_);
       picture_.put("waits", std::move(*waits));
-      changed_.notify_all();
     }
   }
+  changed_.notify_all();
 }
 
 std::optional<Watcher::Change> Watcher::change_since(std::uint64_t version,

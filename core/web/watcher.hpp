@@ -28,16 +28,19 @@ class Picture {
  public:
   /// What `section` consists of now, by the key `name_of` of each; what is not in it is gone.
   void put(const std::string& section, const boost::json::array& entries, std::string_view name_of);
+  /// What of a section has changed, and names of what has gone from it.
+  void change(const std::string& section, const boost::json::array& entries,
+              std::string_view name_of, const boost::json::array& gone);
   /// A section that is one object.
   void put(const std::string& section, boost::json::object object);
   /// How many tasks there were in each state at `time`; kept by the second for an hour, by the minute
   /// for a day.
   void add_counts(double time, const boost::json::object& tasks);
-  /// Tasks that have ended, or run: the newest 20,000 are kept, each once.
+  /// Tasks that have ended: the newest 20,000 are kept, each once.
   void add_runs(const boost::json::array& tasks);
 
   std::uint64_t version() const { return version_; }
-  /// What has changed since that version; of 0 all.
+  /// What has changed since that version; of 0, and of one that is long past, all.
   boost::json::object since(std::uint64_t version) const;
 
  private:
@@ -47,13 +50,17 @@ class Picture {
     std::uint64_t version{0};
     bool gone{false};
   };
+  /// Whether that is new.
+  static bool set(Entry& entry, const boost::json::object& object, std::uint64_t version);
   using Section = std::map<std::string, Entry, std::less<>>;
+  void forget_gone(Section& section);
   struct Point {
     boost::json::array values;
     std::uint64_t version;
   };
 
   std::uint64_t version_{0};
+  std::uint64_t forgotten_{0};  ///< what went in a version up to here may not be known any more
   std::map<std::string, Section, std::less<>> sections_;
   std::map<std::string, Entry, std::less<>> objects_;
   std::deque<Point> seconds_;
@@ -96,6 +103,7 @@ class Watcher {
   /// Nothing where the engine does not answer; what it says is then told to the pages.
   std::optional<boost::json::object> ask(const std::string& target);
   void tell_engine(boost::json::object engine);
+  void look_at_runs(std::uint32_t most);
 
   HttpClient engine_;
   int interrupt_;
@@ -104,7 +112,7 @@ class Watcher {
   Picture picture_;
   int pages_{0};
   bool is_ending_{false};
-  double runs_known_until_;
+  std::string runs_cursor_;
   bool was_seen_{false};
   std::thread thread_;
 };

@@ -4,6 +4,10 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <map>
+#include <random>
+#include <string>
+
 namespace hpcbatch::web {
 namespace {
 
@@ -93,6 +97,63 @@ TEST(Picture, KeepsTheNewestRunsEachOnce) {
   picture.add_runs({run(1)});
   EXPECT_EQ(picture.since(0).at("runs").as_array().back().at(0), "1.1")
       << "one that was let go of is new again";
+}
+
+/// As `app.js` takes what it hears.
+void take(const json::object& change, std::map<std::string, std::string>& known) {
+  if (change.contains("minutes")) known.clear();
+  const json::value* sections = change.if_contains("sections");
+  const json::value* tasks = sections ? sections->as_object().if_contains("tasks") : nullptr;
+  if (!tasks) return;
+  for (const auto& [name, value] : tasks->as_object()) {
+    if (value.is_null())
+      known.erase(name);
+    else
+      known[name] = json::serialize(value);
+  }
+}
+
+TEST(Picture, ChangesMakeWhatIsThereWheneverOneHears) {
+  std::mt19937 draw(11);
+  Picture picture;
+  std::map<int, int> truth;
+  struct Page {
+    std::map<std::string, std::string> known;
+    std::uint64_t version{0};
+  } often, seldom;
+  for (int round = 0; round < 2000; ++round) {
+    std::map<int, bool> drawn;  // by id: whether it is there then
+    for (int i = 0; i < 3; ++i) drawn[static_cast<int>(draw() % 40)] = draw() % 2 == 0;
+    json::array entries, gone;
+    for (const auto& [id, is_there] : drawn) {
+      const std::string name = std::to_string(id);
+      if (is_there) {
+        truth[id] = round;
+        entries.push_back({{"id", name}, {"since", round}});
+      } else {
+        truth.erase(id);
+        gone.push_back(json::string(name));
+      }
+    }
+    if (draw() % 50 == 0) {
+      json::array all;
+      for (const auto& [id, since] : truth)
+        all.push_back({{"id", std::to_string(id)}, {"since", since}});
+      picture.put("tasks", all, "id");
+    } else {
+      picture.change("tasks", entries, "id", gone);
+    }
+    std::map<std::string, std::string> expected;
+    for (const auto& [id, since] : truth)
+      expected[std::to_string(id)] =
+          json::serialize(json::object{{"id", std::to_string(id)}, {"since", since}});
+    for (Page* page : {&often, &seldom}) {
+      if (page == &seldom && draw() % 200 != 0) continue;
+      take(picture.since(page->version), page->known);
+      page->version = picture.version();
+      ASSERT_EQ(page->known, expected) << "round " << round;
+    }
+  }
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ views.overview = (main, parts, query) => {
     update() {
       const tasks = (known.engine && known.engine.tasks) || {}, pilots = (known.engine && known.engine.pilots) || {};
       const tile = (name, value, to) => el("li", {}, el("a", { class: "s-" + name, href: to }, el("b", {}, value), name));
-      fill(tiles, ["waiting", "running", "done", "failed"].map((name) => tile(name, known.engine ? count(tasks[name]) : "–", "#/tasks?state=" + name)),
+      // Held tasks are rare; a tile of none would only take room.
+      fill(tiles, STATES.filter((name) => name !== "held" || tasks.held).map((name) => tile(name, known.engine ? count(tasks[name]) : "–", "#/tasks?state=" + name)),
         el("li", {}, el("a", { href: "#/where" }, el("b", {}, known.engine ? count(pilots.running) : "–"), "pilots running")),
         el("li", {}, el("a", { href: "#/waits" }, el("b", {}, known.engine ? count(pilots.queued) : "–"), "pilots in queues")));
       draw_plot();
@@ -138,6 +139,8 @@ views.overview = (main, parts, query) => {
 
 // ---------------------------------------------------------------- what ran where
 
+/// Drawn in the color of their state, not of their kind.
+const ENDS = ["failed", "cancelled"];
 const PALETTE = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#72b7b2", "#eeca3b", "#ff9da6", "#9d755d"];
 
 /// Rows of pilots, each with as many lines as it ran tasks at once, from `from` to `until`.
@@ -210,14 +213,14 @@ views.where = (main, parts, query) => {
         if (!kinds.has(kind)) kinds.set(kind, PALETTE[kinds.size % PALETTE.length]);
         const x = Math.max(0, x_of(run.start)), w = Math.max(1, x_of(Math.min(run.end, end())) - x), top = y + run.line * high;
         pen.globalAlpha = run.state === "running" ? 0.6 : 1;
-        pen.fillStyle = run.state === "failed" ? color("failed") : kinds.get(kind);
+        pen.fillStyle = ENDS.includes(run.state) ? color(run.state) : kinds.get(kind);
         pen.fillRect(x, top, w > 3 ? w - 1 : w, high - 1);
         drawn.push({ x, y: top, w, h: high, run });
       }
       pen.globalAlpha = 1;
       y += row.free.length * high + 4;
     }
-    fill(keys, [...kinds].map(([kind, shade]) => { const mark = el("i", {}); mark.style.background = shade; return el("li", {}, mark, kind); }), kinds.size ? el("li", {}, (() => { const mark = el("i", {}); mark.style.background = color("failed"); return mark; })(), "failed") : "");
+    fill(keys, [...kinds].map(([kind, shade]) => { const mark = el("i", {}); mark.style.background = shade; return el("li", {}, mark, kind); }), kinds.size ? ENDS.map((name) => { const mark = el("i", {}); mark.style.background = color(name); return el("li", {}, mark, name); }) : "");
     if (rows.length === 0) { pen.fillStyle = color("quiet"); pen.fillText("No pilot runs, and none ran in this time.", 8, 22); }
     const runs_by = new Map(rows.map((row) => [row.name, row.runs]));
     fill(numbers, table("Pilots that run", [
@@ -276,19 +279,23 @@ views.tasks = (main, parts, query) => {
 
 views.submission = (main, parts) => {
   const id = parts[0] || "", head = el("div", {}), why = el("div", {}), list = el("div", {});
-  let is_gone = false, told = "";
+  // Counts come with the stream.  What the engine has to look up is asked for every few seconds at most, and once more at the end.
+  let is_gone = false, is_asking = false, told = "", looked_at = 0, looked_in = "", is_due = true;
   fill(main, el("h1", {}, "Submission " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch", "explain", id)),
     el("section", { class: "card" }, el("h2", {}, "Tasks"), list, el("p", {}, el("a", { href: "#/tasks?array=" + id }, "All its tasks, with filters"))));
-  const load = async () => {
-    const known_one = known.sections.arrays.get(id);
-    try {
-      const array = known_one || await ask("arrays/" + id), failed = array.counts.failed + array.counts.cancelled;
-      if (is_gone) return;
-      fill(head, bar(array.counts, array.total),
+  const draw_head = (array) => {
+    const failed = array.counts.failed + array.counts.cancelled;
+    fill(head, bar(array.counts, array.total),
         el("dl", {}, el("dt", {}, "State"), el("dd", {}, state(array.state), " ", time_left(array)), el("dt", {}, "Tasks"), el("dd", {}, STATES.filter((name) => array.counts[name]).map((name) => count(array.counts[name]) + " " + name).join(", ")),
           el("dt", {}, "Work"), el("dd", {}, el("code", {}, array.tool || words(array.command) || array.name || "")), el("dt", {}, "From"), el("dd", {}, array.client || "–"),
           el("dt", {}, "Submitted"), el("dd", {}, clock(array.submitted_at)), el("dt", {}, "Started"), el("dd", {}, clock(array.started_at)), el("dt", {}, "Ended"), el("dd", {}, clock(array.ended_at))),
         changes(id, { open: array.counts.waiting + array.counts.held + array.counts.running > 0, waiting: array.counts.waiting > 0, held: array.counts.held > 0, failed: failed > 0 }));
+  };
+  const look = async () => {
+    const known_one = known.sections.arrays.get(id);
+    is_asking = true; is_due = false; looked_at = now(); looked_in = known_one ? known_one.state : "";
+    try {
+      if (!known_one) { const array = await ask("arrays/" + id); if (is_gone) return; draw_head(array); }
       if (/^\d+$/.test(id)) {
         const said = await ask("tasks/" + id + "/explain");
         if (!is_gone) fill(why, el("p", {}, said.text), el("ul", {}, (said.details || []).map((line) => el("li", {}, line))),
@@ -297,10 +304,14 @@ views.submission = (main, parts) => {
       const tasks = await ask("tasks?limit=50&full=1&array=" + id.split("-")[0]);
       if (!is_gone) fill(list, task_table(tasks.tasks, "It has no tasks."));
     } catch (error) { if (!is_gone) fill(head, el("p", { class: "empty" }, error.message)); }
+    is_asking = false;
   };
-  load();
   return {
-    update() { const one = known.sections.arrays.get(id), text = one ? JSON.stringify(one.counts) : ""; if (text !== told) { told = text; load(); } },
+    update() {
+      const one = known.sections.arrays.get(id), text = one ? JSON.stringify(one.counts) : "";
+      if (text !== told) { told = text; is_due = true; if (one) draw_head(one); }
+      if (is_due && !is_asking && (now() - looked_at > 3 || (one && one.state !== looked_in))) look();
+    },
     leave() { is_gone = true; },
   };
 };
