@@ -139,6 +139,28 @@ std::string unknown_of(const std::vector<Selection>& chosen, store::Store& store
   return "";
 }
 
+/// What is to be changed, as the store knows it.
+struct ChosenTasks {
+  std::string unknown, trouble;
+  std::vector<Selection> tasks;
+  Update update;
+};
+
+ChosenTasks find_chosen(const Chosen& chosen, Update update, store::Store& store) {
+  ChosenTasks found{unknown_of(chosen.tasks, store), {}, chosen.tasks, std::move(update)};
+  for (const auto& [first, last] : chosen.submits) {
+    const std::vector<ArrayId> ids = store.history().ids_of_submit(first, last);
+    const bool is_known = !ids.empty() && ids.back() == last;
+    if (!is_known && found.unknown.empty())
+      found.unknown = fmt::format("{}-{}", first.value, last.value);
+    for (const ArrayId id : ids) found.tasks.push_back({id, std::nullopt});
+    if (found.update.change.any())
+      found.update.arrays.insert(found.update.arrays.end(), ids.begin(), ids.end());
+  }
+  if (found.unknown.empty()) found.trouble = put_memory_of_cpus(found.update, store);
+  return found;
+}
+
 }  // namespace
 
 void Changes::add_to(Routes& routes) {
@@ -152,7 +174,7 @@ void Changes::add_to(Routes& routes) {
 
 void Changes::change(const std::string& verb, const HttpRequest& request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
-  std::vector<Selection> chosen = read_selections(body);
+  Chosen chosen = read_chosen(body);
   constexpr std::array<std::string_view, 7> kVerbs{"cancel",  "hold",   "release", "retry",
                                                    "requeue", "update", "signal"};
   if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
@@ -161,40 +183,35 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
                                   verb));
     return;
   }
-  Update update = read_update(body.get_object(), chosen, verb == "update");
+  Update update = read_update(body.get_object(), chosen.tasks, verb == "update");
   const TaskSignal signal = read_signal(body.get_object(), verb == "signal");
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
-  const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
-  auto act = [this, verb, chosen, again, signal, reply](Update as_asked) {
+  Retry again = read_retry(body.get_object(), {}, verb == "retry");
+  auto act = [this, verb, again, signal, reply](ChosenTasks found) mutable {
     const auto answer = [reply, verb](const Result<Changed>& changed) {
       tell_changed(verb, changed, reply);
     };
-    if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
+    if (verb == "cancel") return runtime_.requests().cancel(found.tasks, answer);
+    again.tasks = found.tasks;
     if (verb == "retry") return runtime_.requests().retry(again, answer);
-    if (verb == "requeue") return runtime_.requests().requeue(chosen, answer);
+    if (verb == "requeue") return runtime_.requests().requeue(found.tasks, answer);
     if (verb == "signal")
-      return reply->answer(200, {{"tasks", runtime_.links().signal(chosen, signal)}});
-    if (verb == "update") return runtime_.requests().update(std::move(as_asked), answer);
-    runtime_.requests().hold(chosen, verb == "hold", answer);
-  };
-  struct Found {
-    std::string unknown, trouble;
-    Update update;
+      return reply->answer(200, {{"tasks", runtime_.links().signal(found.tasks, signal)}});
+    if (verb == "update") return runtime_.requests().update(std::move(found.update), answer);
+    runtime_.requests().hold(found.tasks, verb == "hold", answer);
   };
   runtime_.read(
-      [chosen, update = std::move(update)](store::Store& store) mutable {
-        Found found{unknown_of(chosen, store), {}, std::move(update)};
-        if (found.unknown.empty()) found.trouble = put_memory_of_cpus(found.update, store);
-        return found;
+      [chosen = std::move(chosen), update = std::move(update)](store::Store& store) mutable {
+        return find_chosen(chosen, std::move(update), store);
       },
-      [reply, act = std::move(act)](Found found) {
+      [reply, act = std::move(act)](ChosenTasks found) mutable {
         if (!found.unknown.empty())
           return reply->error(
               404, fmt::format("there is no task {}; nothing was changed", found.unknown));
         if (!found.trouble.empty())
           return reply->error(400, found.trouble + "; nothing was changed");
-        act(std::move(found.update));
+        act(std::move(found));
       });
 }
 

@@ -243,6 +243,16 @@ std::vector<ArrayId> History::ids_of_key(const std::string& client, const std::s
   return ids;
 }
 
+std::vector<ArrayId> History::ids_of_submit(ArrayId first, ArrayId last) {
+  sqlite::Statement rows = db_.query(
+      "SELECT a.id FROM arrays f JOIN arrays a ON a.client=f.client AND a.key=f.key AND "
+      "a.key<>x'' WHERE f.id=?1 AND a.id BETWEEN ?1 AND ?2 ORDER BY a.id");
+  rows.bind(first.value, last.value);
+  std::vector<ArrayId> ids;
+  while (rows.step()) ids.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
+  return ids;
+}
+
 std::uint64_t History::newest_change() {
   sqlite::Statement newest = db_.query("SELECT max(sequence) FROM results");
   const std::uint64_t pruned = std::stoull(meta_of(db_, "pruned"));

@@ -243,6 +243,8 @@ class History {
   std::optional<Titles> titles(ArrayId array);
   /// What a submit with that key was given; nothing where none was taken.
   std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);
+  /// The arrays that came in one submit with the first, up to the last; nothing where it had no key.
+  std::vector<ArrayId> ids_of_submit(ArrayId first, ArrayId last);
   /// The cursor behind all that has ended so far.
   std::uint64_t newest_change();
   std::vector<Allocation> allocations(std::uint32_t limit);

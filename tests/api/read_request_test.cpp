@@ -807,5 +807,17 @@ TEST(ReadTask, TakesTheKeysThatAreListed) {
   for (const TaskKey& key : task_keys()) EXPECT_TRUE(is_read(key)) << key.name;
 }
 
+TEST(ReadChosen, TakesTasksAndWholeSubmits) {
+  const Chosen chosen = read_chosen(boost::json::parse(R"({"ids": ["12", "7.1-9", "12-15"]})"));
+  ASSERT_EQ(chosen.tasks.size(), 2U);
+  EXPECT_EQ(chosen.tasks[1].array, ArrayId{7});
+  EXPECT_TRUE(chosen.tasks[1].indices);
+  ASSERT_EQ(chosen.submits.size(), 1U);
+  EXPECT_EQ(chosen.submits[0], std::pair(ArrayId{12}, ArrayId{15}));
+  for (const char* wrong : {R"({"ids": ["15-12"]})", R"({"ids": ["12-"]})", R"({"ids": ["-12"]})",
+                            R"({"ids": ["1-2-3"]})", R"({"ids": []})"})
+    EXPECT_THROW(read_chosen(boost::json::parse(wrong)), BadRequest) << wrong;
+}
+
 }  // namespace
 }  // namespace hpcbatch

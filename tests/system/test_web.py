@@ -133,6 +133,21 @@ def test_view_changes_nothing(engine):
         assert status == 200 and json.loads(text)["tasks"] == 3
 
 
+def test_all_that_came_in_one_submit_is_changed_at_once(engine, tmp_path):
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text("".join(json.dumps({"command": ["true"], "name": f"part-{n}"}) + "\n" for n in range(3)))
+    other = engine.submit("--hold", "--", "true")
+    whole = engine.ok("submit", "--hold", "--file", tasks).strip()
+    with Page(engine) as page:
+        page.enter()
+        status, text, _ = page.ask("POST", "/api/tasks/cancel", json.dumps({"ids": [whole]}), X_Hpcbatch="1")
+        assert status == 200 and json.loads(text)["tasks"] == 3, (whole, text)
+        assert engine.show(other)["state"] == "held"
+        wrong = f"{int(other)}-{int(other) + 1}"
+        status, text, _ = page.ask("POST", "/api/tasks/cancel", json.dumps({"ids": [wrong]}), X_Hpcbatch="1")
+        assert status == 404 and wrong in text, "it came alone"
+
+
 def test_ten_thousand_connections_do_not_end_the_page(engine):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most[1], most[1]))

@@ -213,13 +213,39 @@ TaskId parse_task(const std::string& text) {
   return {selection.array, selection.indices->ranges().front().first};
 }
 
-std::vector<Selection> read_selections(const json::value& body) {
+namespace {
+
+std::vector<std::string> ids_in(const json::value& body) {
   const json::value* ids = body.get_object().if_contains("ids");
   if (!ids) throw BadRequest("'ids' is missing: a list like [\"12\", \"12.345\"]");
+  std::vector<std::string> texts = texts_of(*ids, "ids");
+  if (texts.empty()) throw BadRequest("'ids' is empty: name at least one task");
+  return texts;
+}
+
+}  // namespace
+
+std::vector<Selection> read_selections(const json::value& body) {
   std::vector<Selection> selections;
-  for (const std::string& text : texts_of(*ids, "ids")) selections.push_back(parse_selection(text));
-  if (selections.empty()) throw BadRequest("'ids' is empty: name at least one task");
+  for (const std::string& text : ids_in(body)) selections.push_back(parse_selection(text));
   return selections;
+}
+
+Chosen read_chosen(const json::value& body) {
+  Chosen chosen;
+  for (const std::string& text : ids_in(body)) {
+    const std::size_t to = text.find('-');
+    if (to == text.npos || text.find('.') != text.npos) {
+      chosen.tasks.push_back(parse_selection(text));
+      continue;
+    }
+    const ArrayId first = parse_selection(text.substr(0, to)).array;
+    const ArrayId last = parse_selection(text.substr(to + 1)).array;
+    if (last < first)
+      throw BadRequest(fmt::format("'{}' is no submit: its last id is below its first", text));
+    chosen.submits.emplace_back(first, last);
+  }
+  return chosen;
 }
 
 namespace {

@@ -63,6 +63,12 @@ Selection parse_selection(const std::string& text);
 TaskId parse_task(const std::string& text);
 /// The list `ids` of a request.
 std::vector<Selection> read_selections(const boost::json::value& body);
+/// The same, but whole submits may be among them, as `GET /v1/arrays?per=submit` names them: `12-15`.
+struct Chosen {
+  std::vector<Selection> tasks;
+  std::vector<std::pair<ArrayId, ArrayId>> submits;  ///< from the first of their arrays to the last
+};
+Chosen read_chosen(const boost::json::value& body);
 
 // The keys of a submit as they come, in whatever order.
 

@@ -86,7 +86,7 @@ function plot_of(node, title, names, data, old) {
   return new uPlot({
     width: node.clientWidth || 600, height: 240, title,
     series: [{}, ...names.map((name) => ({ label: name, stroke: color(name), width: 1.5, fill: color(name) + (dark ? "33" : "22"), points: { show: false } }))],
-    axes: [{ ...axis, values: hours, space: 90 }, { ...axis, size: 60 }],
+    axes: [{ ...axis, values: hours, space: 90 }, { ...axis, size: 72 }],
   }, data, node);
 }
 
@@ -282,7 +282,7 @@ views.submission = (main, parts) => {
   // Counts come with the stream.  What the engine has to look up is asked for every few seconds at most, and once more at the end.
   let is_gone = false, is_asking = false, told = "", looked_at = 0, looked_in = "", is_due = true;
   fill(main, el("h1", {}, "Submission " + id), el("section", { class: "card" }, head), el("section", { class: "card" }, el("h2", {}, "Explanation"), why, command("hpcbatch", "explain", id)),
-    el("section", { class: "card" }, el("h2", {}, "Tasks"), list, el("p", {}, el("a", { href: "#/tasks?array=" + id }, "All its tasks, with filters"))));
+    el("section", { class: "card" }, el("h2", {}, "Tasks"), list, /^\d+$/.test(id) ? el("p", {}, el("a", { href: "#/tasks?array=" + id }, "All its tasks, with filters")) : ""));
   const draw_head = (array) => {
     const failed = array.counts.failed + array.counts.cancelled;
     fill(head, bar(array.counts, array.total),
