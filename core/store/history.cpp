@@ -10,6 +10,19 @@
 #include <limits>
 
 namespace hpcbatch::store {
+namespace {
+
+std::vector<ResultRow> each_of(const ResultRow& row, const std::string& details) {
+  if (details.empty()) return {row};
+  const std::vector<OwnDetails> own = decode_details(details);
+  std::vector<ResultRow> each(own.size(), row);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    pick(each[i], own[i], row.indices.first + static_cast<std::uint32_t>(i));
+  return each;
+}
+
+}  // namespace
+
 std::optional<StoredRecipe> History::recipe(ArrayId array) {
   sqlite::Statement row = db_.query("SELECT recipe,environment FROM arrays WHERE id=?");
   if (!row.bind(array.value).step()) return std::nullopt;
@@ -192,19 +205,6 @@ ChangeFeed History::changes(const std::string& client, std::uint64_t after, std:
   if (!feed.rows.empty()) feed.cursor = feed.rows.back().sequence;
   return feed;
 }
-
-namespace {
-
-std::vector<ResultRow> each_of(const ResultRow& row, const std::string& details) {
-  if (details.empty()) return {row};
-  const std::vector<OwnDetails> own = decode_details(details);
-  std::vector<ResultRow> each(own.size(), row);
-  for (std::size_t i = 0; i < own.size(); ++i)
-    pick(each[i], own[i], row.indices.first + static_cast<std::uint32_t>(i));
-  return each;
-}
-
-}  // namespace
 
 std::vector<ResultRow> History::apart(const ResultRow& row) {
   sqlite::Statement details = db_.query("SELECT details FROM results WHERE sequence=?");

@@ -44,6 +44,35 @@ bool has_ended_so(const std::vector<WayToEnd>& ends, const ArrayFilter& filter) 
           has([&](const WayToEnd& one) { return state_after(one.failure) == *filter.state; }));
 }
 
+/// Exit codes and signals count where they are what failed.
+std::vector<FailureGroup> groups_of(const EndsByWay& ends) {
+  std::map<std::tuple<Failure, std::int32_t, std::int32_t>, FailureGroup> by_way;
+  for (const auto& [way, sums] : ends) {
+    const auto& [failure, exit_code, signal] = way;
+    if (failure == Failure::Ok || sums.tasks == 0) continue;
+    const std::int32_t code = failure == Failure::ToolFailed ? exit_code : 0;
+    const std::int32_t ended_by = failure == Failure::ToolSignal ? signal : 0;
+    const auto [at, is_new] = by_way.try_emplace(
+        {failure, code, ended_by},
+        FailureGroup{
+            .failure = failure, .exit_code = code, .signal = ended_by, .first = sums.first});
+    at->second.tasks += sums.tasks;
+    at->second.first = std::min(at->second.first, sums.first);
+  }
+  std::vector<FailureGroup> groups;
+  groups.reserve(by_way.size());
+  for (const auto& [way, group] : by_way) groups.push_back(group);
+  const auto is_of_others = [](const FailureGroup& group) {
+    return group.failure == Failure::Cancelled || group.failure == Failure::DependencyFailed;
+  };
+  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    return std::pair(is_of_others(a), b.tasks) < std::pair(is_of_others(b), a.tasks);
+  });
+  constexpr std::size_t kMost = 20;
+  if (groups.size() > kMost) groups.resize(kMost);
+  return groups;
+}
+
 }  // namespace
 
 const EndsOfArrays* KnownEnds::find(ArrayId first, ArrayId last) const {
@@ -244,39 +273,6 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();
   return page;
 }
-
-namespace {
-
-/// Exit codes and signals count where they are what failed.
-std::vector<FailureGroup> groups_of(const EndsByWay& ends) {
-  std::map<std::tuple<Failure, std::int32_t, std::int32_t>, FailureGroup> by_way;
-  for (const auto& [way, sums] : ends) {
-    const auto& [failure, exit_code, signal] = way;
-    if (failure == Failure::Ok || sums.tasks == 0) continue;
-    const std::int32_t code = failure == Failure::ToolFailed ? exit_code : 0;
-    const std::int32_t ended_by = failure == Failure::ToolSignal ? signal : 0;
-    const auto [at, is_new] = by_way.try_emplace(
-        {failure, code, ended_by},
-        FailureGroup{
-            .failure = failure, .exit_code = code, .signal = ended_by, .first = sums.first});
-    at->second.tasks += sums.tasks;
-    at->second.first = std::min(at->second.first, sums.first);
-  }
-  std::vector<FailureGroup> groups;
-  groups.reserve(by_way.size());
-  for (const auto& [way, group] : by_way) groups.push_back(group);
-  const auto is_of_others = [](const FailureGroup& group) {
-    return group.failure == Failure::Cancelled || group.failure == Failure::DependencyFailed;
-  };
-  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
-    return std::pair(is_of_others(a), b.tasks) < std::pair(is_of_others(b), a.tasks);
-  });
-  constexpr std::size_t kMost = 20;
-  if (groups.size() > kMost) groups.resize(kMost);
-  return groups;
-}
-
-}  // namespace
 
 std::vector<FailureGroup> History::failures(ArrayId id) {
   const EndsOfArrays* known = known_ends_.find(id, id);
