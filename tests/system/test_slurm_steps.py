@@ -64,7 +64,7 @@ STEPS = {
 # Builtins alone: what a signal ends would be told by the shell.
 PAUSE = "read -t 0.1 -u 9"
 SIGNALLED = f"""exec 9<> <(:); trap 'touch shell' USR1
-srun -n2 bash -c 'exec 9<> <(:); trap "touch step.$SLURM_PROCID" USR1; touch ready.$SLURM_PROCID; while [ ! -e go ]; do {PAUSE}; done' &
+srun -n2 bash -c 'exec 9<> <(:); trap "touch step.$SLURM_PROCID" USR1; touch ready.$SLURM_PROCID; while [ ! -e go ]; do {PAUSE}; done; exit 0' &
 until [ -e ready.0 -a -e ready.1 ]; do {PAUSE}; done
 scancel -s USR1 {{}} $SLURM_JOB_ID; echo $?
 for i in 1 2 3 4 5 6 7 8 9 10; do {PAUSE}; done; touch go; wait; wait; trap - USR1; exec 9<&-; ls"""
