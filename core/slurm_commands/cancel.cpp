@@ -25,6 +25,20 @@ namespace {
 struct Asked {
   std::string signal;  ///< empty: to be cancelled
   const char* to{"steps"};
+
+  /// A job that waits hears no signal, which is said.
+  bool may_be_told(const Job& job) const {
+    if (signal.empty() || job.state != JobState::Pending) return true;
+    std::fprintf(stderr,
+                 "scancel: error: Kill job error on job id %s: Job can not be altered now, try "
+                 "again later\n",
+                 job_id(job).c_str());
+    return false;
+  }
+  void tell(const Job& job) const {
+    std::fprintf(stderr, "scancel: %s job %s\n", signal.empty() ? "Terminating" : "Signalling",
+                 job_id(job).c_str());
+  }
 };
 
 Asked asked_by(const Parsed& parsed) {
@@ -144,17 +158,11 @@ int scancel(const Call& call, const Session& session) {
   json::array ids;
   for (const Job& job : jobs_to_cancel(engine, parsed, named, viewed, missing)) {
     if (!is_confirmed(parsed, job, viewed)) continue;
-    if (!asked.signal.empty() && job.state == JobState::Pending) {
-      std::fprintf(stderr,
-                   "scancel: error: Kill job error on job id %s: Job can not be altered now, try "
-                   "again later\n",
-                   job_id(job).c_str());
+    if (!asked.may_be_told(job)) {
       missing = true;
       continue;
     }
-    if (parsed.has("verbose"))
-      std::fprintf(stderr, "scancel: %s job %s\n",
-                   asked.signal.empty() ? "Terminating" : "Signalling", job_id(job).c_str());
+    if (parsed.has("verbose")) asked.tell(job);
     for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
   }
   if (ids.empty()) return missing ? 1 : code;
