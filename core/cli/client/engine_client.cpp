@@ -33,7 +33,7 @@ namespace json = boost::json;
 constexpr int kFirstServerError = 500;
 
 /// One that is being killed takes connections until the last of its threads has ended.
-constexpr int kTriesOfGet = 4;
+constexpr std::chrono::seconds kUntilGone{5};
 /// What is over by then needs no line that says how long it takes.
 constexpr std::chrono::milliseconds kFirstView{500}, kViewEvery{250};
 constexpr std::chrono::seconds kTroubleTime{2};
@@ -262,10 +262,14 @@ json::object EngineClient::object_of(const Answer& answer) {
 }
 
 json::object EngineClient::get(const std::string& target, std::chrono::milliseconds time) {
-  for (int left = kTriesOfGet;; --left) {
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> until;
+  for (;;) {
     const Answer answer = http_.request("GET", target, {}, time);
     const bool is_gone = answer.outcome == Exchange::Lost || answer.outcome == Exchange::NoEngine;
-    if (!is_gone || left == 1 || !find_again_ || !find_again_()) return object_of(answer);
+    if (is_gone && !until) until = Clock::now() + kUntilGone;
+    if (!is_gone || Clock::now() >= *until || !find_again_ || !find_again_())
+      return object_of(answer);
   }
 }
 
