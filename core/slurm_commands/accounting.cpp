@@ -58,7 +58,7 @@ double elapsed(const Job& job, const Viewed& viewed) {
 }
 
 /// Of what waits those that it asks for.
-std::string cpus_text(const Line& line, const Viewed&) {
+std::string cpus_of_line(const Line& line, const Viewed&) {
   return std::to_string(cpus_of(line.job));
 }
 
@@ -128,7 +128,7 @@ std::string nothing(const Line&, const Viewed&) {
 const SacctField kFields[] = {
     {"Account", 10, [](const Line& l, const Viewed&) { return l.job.account; }},
     {"AdminComment", 15, nothing},
-    {"AllocCPUS", 10, cpus_text},
+    {"AllocCPUS", 10, cpus_of_line},
     {"AllocNodes", 10,
      [](const Line& l, const Viewed&) { return std::string(l.job.started ? "1" : "0"); }},
     {"AllocTRES", 10, [](const Line& l, const Viewed& v) { return resources(l, v, true); }},
@@ -207,7 +207,7 @@ const SacctField kFields[] = {
     {"MinCPU", 10, nothing},
     {"MinCPUNode", 10, nothing},
     {"MinCPUTask", 10, nothing},
-    {"NCPUS", 10, cpus_text},
+    {"NCPUS", 10, cpus_of_line},
     {"NNodes", 8, [](const Line&, const Viewed&) { return std::string("1"); }},
     {"NodeList", 15,
      [](const Line& l, const Viewed&) {
@@ -242,7 +242,7 @@ const SacctField kFields[] = {
     {"ReqCPUFreqGov", 13, nothing},
     {"ReqCPUFreqMax", 13, nothing},
     {"ReqCPUFreqMin", 13, nothing},
-    {"ReqCPUS", 8, cpus_text},
+    {"ReqCPUS", 8, cpus_of_line},
     {"ReqMem", 10,
      [](const Line& l, const Viewed& v) {
        return of_job(l, l.job.memory == 0 ? "" : amount_text(l.job.memory, v));

@@ -22,7 +22,7 @@ namespace {
 
 /// What is asked of jobs: SIGKILL cancels them, and others are sent to what runs, to steps alone where
 /// nothing else is said (scancel(1), --signal, --batch and --full).
-struct Asked {
+struct CancelAsked {
   std::string signal;  ///< empty: to be cancelled
   const char* to{"steps"};
 
@@ -41,8 +41,8 @@ struct Asked {
   }
 };
 
-Asked asked_by(const Parsed& parsed) {
-  Asked asked;
+CancelAsked cancel_asked_by(const Parsed& parsed) {
+  CancelAsked asked;
   const auto said = parsed.value("signal");
   if (!said) return asked;
   const int number = parse_signal(*said);
@@ -152,7 +152,7 @@ int scancel(const Call& call, const Session& session) {
   if (!named.real.empty() && named.ours.empty()) return code;
   if (named.ours.empty() && !chooses_jobs(parsed))
     throw CommandFailed("scancel: error: No job identification provided");
-  const Asked asked = asked_by(parsed);
+  const CancelAsked asked = cancel_asked_by(parsed);
   EngineJobs engine(session);
   bool missing = false;
   json::array ids;

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Kind = Key::Kind;
 
-boost::json::object object(const std::string& text) {
+boost::json::object object_in(const std::string& text) {
   return boost::json::parse(text).as_object();
 }
 
@@ -65,7 +65,7 @@ State state_of(std::size_t rows, std::size_t columns) {
 
 void answer(State& state, About about, const std::string& text) {
   for (const Question& question : questions_of(state)) {
-    if (question.about == about) return on_reply(state, {question, object(text)});
+    if (question.about == about) return on_reply(state, {question, object_in(text)});
   }
   FAIL() << "it does not ask for that";
 }
@@ -250,8 +250,8 @@ TEST(Top, ChangesOnlyAfterAYes) {
   EXPECT_FALSE(state.order);
   type(state, "cy");
   ASSERT_TRUE(state.order);
-  EXPECT_EQ(state.order->body, object(R"({"ids": ["12", "13"]})"));
-  on_done(state, *state.order, object(R"({"tasks": 17})"));
+  EXPECT_EQ(state.order->body, object_in(R"({"ids": ["12", "13"]})"));
+  on_done(state, *state.order, object_in(R"({"tasks": 17})"));
   EXPECT_THAT(text_of(picture(state, {})), HasSubstr("17 tasks cancelled"));
   on_refused(state, "not now");
   EXPECT_THAT(text_of(picture(state, {})), HasSubstr("not now"));

@@ -99,7 +99,7 @@ std::string batch_jobs_in_words(const json::object& report, double runs) {
 }
 
 /// Empty where it is not known.
-std::string held_in_words(const json::object& report, const json::object& total) {
+std::string held_cpus_in_words(const json::object& report, const json::object& total) {
   const double held = number_at(report, "held_cpu_h"), asked = number_at(total, "cpu_asked_h");
   // A run counts on the day on which it ended, with all of its hours.
   if (held <= 0 || asked > held) return "";
@@ -315,7 +315,8 @@ std::string report_text(const json::object& report, const std::string& by,
     return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
   std::string out = line(days + " (UTC): " + ends_in_words(total));
   out += line(batch_jobs_in_words(report, runs));
-  for (const std::string& held : {held_in_words(report, total), held_gpus_in_words(report, total)})
+  for (const std::string& held :
+       {held_cpus_in_words(report, total), held_gpus_in_words(report, total)})
     if (!held.empty()) out += line(held);
   std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
                       " and waited " + hours(number_at(total, "wait_h")) + " before it";
