@@ -5,10 +5,11 @@
 #include "api/routes.hpp"
 #include "failure/failure.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,16 +28,15 @@ struct Heard {
 };
 
 Heard heard_in(const HttpRequest& request) {
-  Heard heard;
   const std::string text = text_in(request, "after");
-  if (text.empty()) return heard;
-  const char* const end = text.data() + text.size();
-  const auto [middle, wrong] = std::from_chars(text.data(), end, heard.ends);
-  if (wrong == std::errc{} && middle != end && *middle == '-') {
-    const auto [stop, wrong_too] = std::from_chars(middle + 1, end, heard.running);
-    if (wrong_too == std::errc{} && stop == end) return heard;
-  }
-  throw BadRequest(fmt::format("'after={}' is no cursor of an earlier answer", text));
+  if (text.empty()) return {};
+  const std::size_t middle = std::min(text.find('-'), text.size());
+  const auto ends = number_in<std::uint64_t>(text.substr(0, middle));
+  const auto running =
+      number_in<std::uint64_t>(std::string_view(text).substr(std::min(middle + 1, text.size())));
+  if (!ends || !running)
+    throw BadRequest(fmt::format("'after={}' is no cursor of an earlier answer", text));
+  return {*ends, *running};
 }
 
 /// Neighbours mostly belong to one array.

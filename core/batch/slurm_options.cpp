@@ -64,9 +64,7 @@ std::optional<std::string> gpu_count(std::string_view value) {
 }
 
 std::uint64_t count_in(std::string_view gpus) {
-  const std::size_t colon = gpus.rfind(':');
-  return number_in<std::uint64_t>(colon == std::string_view::npos ? gpus : gpus.substr(colon + 1))
-      .value_or(1);
+  return number_in<std::uint64_t>(gpus.substr(gpus.rfind(':') + 1)).value_or(1);
 }
 
 /// Those that sbatch takes, without `SIG`.
@@ -83,6 +81,13 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
   const auto number = number_in<std::uint64_t>(text);
   if (!number || *number == 0 || *number > 1'000'000) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
+}
+
+/// Several options say the same in another way.
+std::string_view kind_of(std::string_view name) {
+  if (name.starts_with("mem-per-")) return "mem";
+  if (name == "no-requeue") return "requeue";
+  return name == "oversubscribe" ? "exclusive" : name;
 }
 
 /// No limit is nothing of `option`.
@@ -184,7 +189,7 @@ void SlurmOptions::read_one(const Words& words, std::size_t& at, SaidBy by) {
 void SlurmOptions::check_memory() {
   const Asked* said[2] = {nullptr, nullptr};
   for (const Asked& one : asked_) {
-    if (!one.directive->name.starts_with("mem") || one.directive->name == "mem-bind") continue;
+    if (kind_of(one.directive->name) != "mem") continue;
     const Asked*& before = said[one.by == SaidBy::Variable ? 1 : 0];
     if (before && before->directive->name != one.directive->name) {
       where_ = one.where;
@@ -197,18 +202,12 @@ void SlurmOptions::check_memory() {
 
 void SlurmOptions::take_all() {
   check_memory();
-  // Each of these says the same in another way.
-  const auto kind_of = [](const Asked& one) -> std::string_view {
-    const std::string_view name = one.directive->name;
-    if (name.starts_with("mem-per-")) return "mem";
-    if (name == "no-requeue") return "requeue";
-    return name == "oversubscribe" ? "exclusive" : name;
-  };
   const auto gives_way = [&](const Asked& one, const Asked& other) {
-    if (kind_of(one) != kind_of(other)) return false;
+    const std::string_view name = one.directive->name;
+    if (kind_of(name) != kind_of(other.directive->name)) return false;
     // For a node, a cpu or a GPU: what a variable says does not come before what a script says in
     // another way.
-    const bool is_otherwise = kind_of(one) == "mem" && one.directive->name != other.directive->name;
+    const bool is_otherwise = kind_of(name) == "mem" && name != other.directive->name;
     return is_otherwise ? one.by == SaidBy::Variable : &one < &other;
   };
   for (auto one = asked_.begin(); one != asked_.end(); ++one) {

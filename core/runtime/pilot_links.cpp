@@ -167,10 +167,19 @@ void PilotLinks::input(TaskId task, InputQueue::Piece piece) {
 }
 
 std::size_t PilotLinks::signal(const std::vector<Selection>& chosen, const TaskSignal& asked) {
-  const auto is_chosen = [&chosen](TaskId task) {
-    return std::any_of(chosen.begin(), chosen.end(), [task](const Selection& some) {
-      return some.array == task.array && (!some.indices || some.indices->contains(task.index));
-    });
+  // Who names each task by itself names as many as run.
+  std::map<ArrayId, std::optional<IndexSet>> by_array;
+  for (const Selection& some : chosen) {
+    const auto [at, is_new] = by_array.try_emplace(some.array, some.indices);
+    if (is_new || !at->second) continue;
+    if (some.indices)
+      at->second->add(*some.indices);
+    else
+      at->second.reset();
+  }
+  const auto is_chosen = [&by_array](TaskId task) {
+    const auto at = by_array.find(task.array);
+    return at != by_array.end() && (!at->second || at->second->contains(task.index));
   };
   std::size_t count = 0;
   for (const auto& [task, lease] : dependencies_.engine->pilots().leases()) {
