@@ -15,6 +15,9 @@ STAGE = ("shared", "copy")
 PARAMETERS = {
     "cores": "cpus of the job, also a part of one",
     "mem": "memory; a bare number counts in GB",
+    "nodes": "nodes that the job gets at once; cores, mem and gpus are those of each",
+    "ntasks": "processes that the job starts on all nodes together (MPI); without cores each has a cpu",
+    "ntasks_per_node": "the same, of each node",
     "gpus": "GPUs: a number, or for example a100:2",
     "gpu_type": "the kind of these GPUs, or of several: a100|h100",
     "gpu_memory": "only kinds of GPU with so much memory, as 40G",
@@ -105,9 +108,15 @@ class Wanted:
         self.left_out = []
 
     @property
+    def leaves_cpus_to_engine(self):
+        """By the way that it takes of several, or by the processes of MPI."""
+        processes = "ntasks" in self.task or "ntasks_per_node" in self.task
+        return "one_of" in self.task or (processes and "cpus" not in self.task)
+
+    @property
     def slots(self):
-        """GALAXY_SLOTS, as a shell reads it; of what may run in several ways, what it was given."""
-        if "one_of" in self.task:
+        """GALAXY_SLOTS, as a shell reads it; what it was given where the engine finds how many."""
+        if self.leaves_cpus_to_engine:
             return "${HPCBATCH_CPUS%.*}"
         return max(1, int(self.task.get("cpus", 1)))
 
@@ -219,8 +228,10 @@ def read(params, is_strict=True):
         units[own] = _UNITS.get(name, "G") if own == "mem" else None
     task = wanted.task
     partition, constraint, choices = said.get("partition"), said.get("constraint"), []
+    nodes = {name: whole(name, said[name], 1) for name in native.NODES if name in said}
+    task.update(nodes)
     if "native_specification" in said:
-        needs, wanted.left_out = native.needs_of(said["native_specification"])
+        needs, wanted.left_out = native.needs_of(said["native_specification"], nodes)
         native_partition, native_constraint = needs.pop("partition", None), needs.pop("constraint", None)
         partition, constraint = partition or native_partition, constraint or native_constraint
         wanted.memory_per_cpu = needs.pop("memory_per_cpu", None)
@@ -279,7 +290,7 @@ def with_tool(wanted, requirements):
             asked[str(kind)] = number(str(kind), value)
         except Refusal:
             continue
-    if "cpus" not in task and "one_of" not in task and asked.get("cores_min"):
+    if "cpus" not in task and not wanted.leaves_cpus_to_engine and asked.get("cores_min"):
         task["cpus"] = asked["cores_min"]
     if "memory" not in task and wanted.memory_per_cpu:
         task["memory"] = int(wanted.memory_per_cpu * task.get("cpus", 1))
@@ -287,6 +298,6 @@ def with_tool(wanted, requirements):
         task["memory"] = int(asked["ram_min"] * (1 << 20))  # MiB: galaxy.xsd, "resource"
     if not wanted.says_gpus and "gpus" not in task and asked.get("cuda_device_count_min"):
         task["gpus"] = int(asked["cuda_device_count_min"])
-    if "one_of" not in task:
+    if not wanted.leaves_cpus_to_engine:
         task.setdefault("cpus", 1)
     return wanted

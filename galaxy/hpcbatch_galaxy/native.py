@@ -3,6 +3,7 @@
 What concerns the job is taken over, and what a task may choose of the batch job that runs it; the rest is the site's to say.
 """
 
+import math
 import shlex
 
 from .words import Refusal, seconds, size, whole
@@ -75,6 +76,8 @@ _WITHOUT_VALUE = {
     "quiet",
     "no-kill",
 }
+# The keys of a task that sbatch has too, and whose values on all nodes depend on each other.
+NODES = ("nodes", "ntasks", "ntasks_per_node")
 # The runner names these itself.
 _OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 
@@ -113,20 +116,52 @@ def _options(text):
         yield name, value
 
 
-def needs_of(text):
-    """`(a task's keys, names of what the site has to say)`; `memory_per_cpu` is in bytes, `choices` are tags KEY=VALUE.  Raises Refusal."""
+def _least_nodes(value):
+    """Of `2-4` the least is enough."""
+    least, _, most = value.partition("-")
+    least = whole("--nodes", least, 1)
+    if most and whole("--nodes", most, 1) < least:
+        raise Refusal(f"--nodes={value}: the most are fewer than the least")
+    return least
+
+
+def _spread(needs, gpus_of):
+    """Puts what is of each process, or of all nodes, as of each node (sbatch(1), --ntasks and what refers to it)."""
+    nodes, tasks, each = (needs.pop(name, 0) for name in NODES)
+    nodes = max(1, nodes)
+    tasks = tasks or each * nodes or nodes
+    if each and nodes > 1:
+        nodes = max(nodes, math.ceil(tasks / each))
+    nodes = min(nodes, tasks)
+    if nodes > 1:
+        needs.update(nodes=nodes, ntasks=tasks)
+    of_node = math.ceil(tasks / nodes)
+    if of_node > 1:
+        # One process tree on each node: what sbatch would give to all of its tasks there.
+        needs["cpus"] = needs.get("cpus", 1) * of_node
+    for name, times, parts in (("gpus", 1, nodes), ("gpus-per-task", of_node, 1)):
+        if name == gpus_of and times != parts:
+            kind, _, count = str(needs["gpus"]).rpartition(":")
+            if not count.isdigit():
+                kind, count = count, 1
+            count = int(count) * times
+            if count % parts:
+                raise Refusal(f"--{name}={needs['gpus']} on {nodes} nodes: each node has as many; say --gpus-per-node")
+            needs["gpus"] = f"{kind}:{count // parts}" if kind else count // parts
+
+
+def needs_of(text, said=None):
+    """`(a task's keys, names of what the site has to say)`; `memory_per_cpu` is in bytes, `choices` are tags KEY=VALUE.  `said`: those
+    of NODES that are known otherwise, and go before the text's.  Raises Refusal."""
     needs, left = {}, []
-    tasks = 1
+    gpus_of = None
     for name, value in _options(text):
         if name == "cpus-per-task":
             needs["cpus"] = whole("--cpus-per-task", value, 1)
-        elif name == "ntasks":
-            tasks = whole("--ntasks", value, 1)
-        elif name in ("nodes", "ntasks-per-node"):
-            if name == "nodes" and value.split("-")[-1] != "1":
-                raise Refusal(f"--nodes={value}: a job runs on one node here")
-            if name == "ntasks-per-node":
-                tasks = max(tasks, whole("--ntasks-per-node", value, 1))
+        elif name == "nodes":
+            needs["nodes"] = _least_nodes(value)
+        elif name in ("ntasks", "ntasks-per-node"):
+            needs[name.replace("-", "_")] = whole(f"--{name}", value, 1)
         elif name == "mem":
             needs["memory"] = size("--mem", value, "M")
         elif name == "mem-per-cpu":
@@ -138,14 +173,13 @@ def needs_of(text):
         elif name == "constraint":
             needs["constraint"] = value
         elif name in ("gpus", "gpus-per-node", "gpus-per-task", "gres"):
-            needs["gpus"] = _gpus(name, value)
+            needs["gpus"], gpus_of = _gpus(name, value), name
         elif name in _CHOICES:
             needs.setdefault("choices", []).append(f"{name}={value}")
         elif name in _OF_THE_SITE:
             left.append("--" + name)
         elif name not in _OF_NO_USE:
             raise Refusal(f"--{name} is no option of sbatch that is known here")
-    if tasks > 1:
-        # One process tree: what sbatch would give to all of its tasks.
-        needs["cpus"] = needs.get("cpus", 1) * tasks
+    needs.update(said or {})
+    _spread(needs, gpus_of)
     return needs, left

@@ -68,6 +68,17 @@ MB = 1 << 20
             {"gpus": "a100:2", "tags": ["constraint=avx2"]},
         ),
         ({"native_specification": "-n 4"}, {"cpus": 4}),
+        ({"native_specification": "-n 4 -c 2 --gpus-per-task=a100:1"}, {"cpus": 8, "gpus": "a100:4"}),
+        ({"nodes": "2", "ntasks": 8.0}, {"nodes": 2, "ntasks": 8}),
+        ({"nodes": 2, "ntasks_per_node": "4", "cores": 8}, {"nodes": 2, "ntasks_per_node": 4, "cpus": 8.0}),
+        ({"native_specification": "--nodes=2"}, {"nodes": 2, "ntasks": 2}),
+        ({"native_specification": "-N 2-4 -n 6 -c 3"}, {"nodes": 2, "ntasks": 6, "cpus": 9}),
+        ({"native_specification": "-N2 --ntasks-per-node=4"}, {"nodes": 2, "ntasks": 8, "cpus": 4}),
+        ({"native_specification": "-N2 -n 12 --ntasks-per-node=4"}, {"nodes": 3, "ntasks": 12, "cpus": 4}),
+        ({"native_specification": "-N 4 -n 2 --gpus=2"}, {"nodes": 2, "ntasks": 2, "gpus": 1}),
+        ({"native_specification": "-N 2 --gpus-per-node=2"}, {"nodes": 2, "ntasks": 2, "gpus": 2}),
+        ({"native_specification": "-N 2 -n 4 --gpus-per-task=1"}, {"nodes": 2, "ntasks": 4, "cpus": 2, "gpus": 2}),
+        ({"native_specification": "-c 2 -n 2", "nodes": 3, "ntasks": 6}, {"nodes": 3, "ntasks": 6, "cpus": 4}),
         ({"singularity_enabled": True, "docker_volumes": "$defaults", "tmp_dir": True, "require_container": True}, {}),
     ],
 )
@@ -99,7 +110,11 @@ def test_parameters_become_needs(params, task):
         ({"stage": "copy", "docker_enabled": "true"}, "use Singularity"),
         ({"embed_metadata_in_job": "maybe"}, "neither true nor false"),
         ({"metadata": "wram"}, "none of warm, job, external, server"),
-        ({"native_specification": "--nodes=2"}, "one node"),
+        ({"nodes": 0}, "nodes: 0 is no number from 1 up"),
+        ({"ntasks": "2.5"}, "is no whole number"),
+        ({"node": 2}, "did you mean 'nodes'?"),
+        ({"native_specification": "--nodes=4-2"}, "fewer than the least"),
+        ({"native_specification": "-N 2 --gpus=a100:3"}, "say --gpus-per-node"),
         ({"native_specification": "--nodse=1"}, "no option of sbatch"),
         ({"native_specification": "--mem"}, "has no value"),
         ({"native_specification": "--mem --time=1"}, "--mem has no value"),
@@ -130,6 +145,12 @@ def test_the_tool_fills_what_the_destination_leaves_open():
     assert said["cpus"] == 1 and said["memory"] == GB
     assert destination.with_tool(destination.read({}), []).task == {"cpus": 1}
     assert destination.with_tool(destination.read({"cores": 0.5}), []).slots == 1
+    # The engine gives each process of MPI a cpu, where none are said.
+    over_nodes = destination.with_tool(destination.read({"nodes": 2, "ntasks": 8}), [("cores_min", "1")])
+    assert over_nodes.task == {"nodes": 2, "ntasks": 8} and over_nodes.slots == "${HPCBATCH_CPUS%.*}"
+    assert destination.with_tool(destination.read({"nodes": 2}), asked).task["cpus"] == 4
+    shares = destination.read({"native_specification": "-N 2 -n 8 --mem-per-cpu=500"})
+    assert destination.with_tool(shares, asked).task["memory"] == 2000 * MB
 
 
 def test_what_another_runner_was_told_is_let_pass_where_galaxy_brings_it_along():
