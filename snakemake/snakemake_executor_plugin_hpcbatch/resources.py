@@ -356,12 +356,26 @@ def _as_option(name, value):
     return f"--{name}" if name == "exclusive" and str(value) in ("True", "1") else shlex.quote(f"--{name}={value}")
 
 
+def _gpus_of_node(resources, nodes):
+    """Of all nodes are `gpu` and `gpus`, as sbatch's --gpus; of each is `gres`."""
+    gpus = _gpus(resources)
+    if nodes == 1 or not gpus or resources.get("gres"):
+        return gpus
+    by_kind = gpus if isinstance(gpus, dict) else {None: gpus}
+    if any(count % nodes for count in by_kind.values()):
+        raise Refusal(f"{sum(by_kind.values())} GPUs on nodes={nodes}: each node has as many; say how many with gres")
+    by_kind = {kind: count // nodes for kind, count in by_kind.items()}
+    return by_kind.get(None) or by_kind
+
+
 def _put_nodes(resources, task):
     """How many nodes, and processes of MPI on all of them; returns the most of these on one node."""
     nodes, per_node = (_whole(name, resources.get(name) or 1) for name in ("nodes", "tasks_per_node"))
     tasks = _whole("tasks", resources.get("tasks") or nodes * per_node)
     if tasks < nodes:
         raise Refusal(f"nodes={nodes} are more than tasks={tasks}: each node gets one at least")
+    if resources.get("tasks_per_node") and tasks > nodes * per_node:
+        raise Refusal(f"tasks={tasks} are more than tasks_per_node={per_node} on nodes={nodes}: ask for more nodes")
     if nodes > 1:
         task["nodes"] = nodes
     if tasks > 1:
@@ -381,13 +395,14 @@ def needs_of(resources, threads, offer, default_memory_mb=None):
         )
     if str(resources.get("tasks_per_gpu") or 1) != "1":
         raise Refusal(f"tasks_per_gpu={resources['tasks_per_gpu']}: only 1 is possible; say tasks")
+    of_node = _put_nodes(resources, task)
     cpus = resources.get("cpus_per_task")
     cpus = threads if cpus is None or (isinstance(cpus, int) and cpus < 0) else _number("cpus_per_task", cpus, 1)
-    task["gpus"] = _gpus(resources)
+    task["gpus"] = _gpus_of_node(resources, task.get("nodes", 1))
     if resources.get("cpus_per_gpu") and task["gpus"]:
         count = sum(task["gpus"].values()) if isinstance(task["gpus"], dict) else task["gpus"]
         cpus = max(cpus, math.ceil(_number("cpus_per_gpu", resources["cpus_per_gpu"], 1) * count))
-    task["cpus"] = max(1, cpus) * _put_nodes(resources, task)
+    task["cpus"] = max(1, cpus) * of_node
     if resources.get("mem_mb_per_cpu"):
         memory = _number("mem_mb_per_cpu", resources["mem_mb_per_cpu"], 1) * task["cpus"]
     elif resources.get("mem_mb"):

@@ -112,6 +112,9 @@ def needs(threads=1, offer=LAPTOP, default=None, **said):
         ({"mpi": "mpirun", "tasks": 4}, {"cpus": 4, "ntasks": 4}),
         ({"nodes": 2, "tasks": 5, "cpus_per_task": 2}, {"nodes": 2, "ntasks": 5, "cpus": 6}),
         ({"nodes": 2}, {"nodes": 2, "ntasks": 2, "cpus": 1}),
+        ({"nodes": 2, "gpu": 4, "gpu_model": "a100"}, {"nodes": 2, "ntasks": 2, "cpus": 1, "gpus": {"a100": 2}}),
+        ({"nodes": 2, "gres": "gpu:2"}, {"nodes": 2, "ntasks": 2, "cpus": 1, "gpus": 2}),
+        ({"nodes": 2, "tasks": 3, "gpus": 2, "cpus_per_gpu": 4}, {"nodes": 2, "ntasks": 3, "cpus": 8, "gpus": 1}),
         ({"nodes": "2", "tasks_per_node": 3, "mem_mb": 100}, {"nodes": 2, "ntasks": 6, "cpus": 3, "memory": 100 << 20}),
     ],
 )
@@ -154,6 +157,8 @@ def test_times(text, minutes):
         ({"mem_mb": True}, "no number"),
         ({"mpi": "srun"}, "srun starts no processes of MPI here; say mpi='mpirun'"),
         ({"nodes": 4, "tasks": 2}, "nodes=4 are more than tasks=2"),
+        ({"nodes": 2, "tasks": 5, "tasks_per_node": 2}, "tasks=5 are more than tasks_per_node=2 on nodes=2"),
+        ({"nodes": 2, "gpu": 3}, "3 GPUs on nodes=2"),
         ({"nodes": 1.5}, "nodes=1.5 is no whole number"),
         ({"tasks": "many"}, "tasks=many is no number"),
         ({"tasks_per_gpu": 4}, "only 1"),
