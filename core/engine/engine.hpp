@@ -192,6 +192,7 @@ class Engine {
     bool is_left{false};                ///< something was passed that is done sooner elsewhere
   };
   Turn next_for(const PilotState& pilot, Into where, Time now) const;
+  bool could_start(const PilotState& pilot, ClassId id, Time now) const;
   bool is_left_to_warm(const PilotState& cold, ClassId id, Time now) const;
   bool is_known_to_be_full(const PilotState& pilot, Time now) const;
   struct Grant {

@@ -63,6 +63,13 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
   });
 }
 
+/// Whether the pilot alone has room for one of the class that it may take.
+bool Engine::could_start(const PilotState& pilot, ClassId id, Time now) const {
+  const ResourceClass& its_class = tasks_.queue().get(id);
+  return !waits_for_service(pilot, id) && PilotTable::has_room(its_class, pilot, pilot.free, now) &&
+         leaves_kept_room(pilot, id, now) && may_be_tried(its_class, pilot, now);
+}
+
 /// Whose turn it is at a pilot.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) const {
@@ -70,10 +77,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
   Turn turn;
   if (where == Into::Room) {
     const auto may = [&](ClassId id) {
-      if (waits_for_service(pilot, id) ||
-          !PilotTable::has_room(queue.get(id), pilot, pilot.free, now) ||
-          !leaves_kept_room(pilot, id, now) || !may_be_tried(queue.get(id), pilot, now))
-        return false;
+      if (!could_start(pilot, id, now)) return false;
       if (queue.get(id).needs.nodes > 1 && !members_for(pilot, id, now)) return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
       if (is_left) turn.left_to_warm.push_back(id);
@@ -319,9 +323,8 @@ void Engine::call_back_for_idle(Time now) {
           const Time soon = pilots_.lease(pilot->backlog.front())->since + kLeftToWarm;
           return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
             const auto& [id, share] = entry;
-            if (share.waiting == 0 || waits_for_service(idle, id) ||
-                !PilotTable::has_room(tasks_.queue().get(id), idle, idle.free, now))
-              return false;
+            if (share.waiting == 0 || !could_start(idle, id, now)) return false;
+            if (broker_.weighs() && !grant_for(idle, id, idle.free)) return false;
             if (soon > now && is_left_to_warm(idle, id, now)) {
               filling_.recall_due = std::min(filling_.recall_due.value_or(soon), soon);
               return false;
@@ -332,16 +335,20 @@ void Engine::call_back_for_idle(Time now) {
         });
     if (fullest == fullest_first.end()) continue;
     PilotState& pilot = **fullest;
-    // What comes back may be of a class that the idle one cannot run, and goes where it was: not
-    // for ever at once.
+    // What comes back may go where it was: others are in its class too, and where devices are
+    // weighed, what waits without a lease counts.  It would do so again: ever less often.
     const Duration answered = kRecallAnswered + pilot.round_trip;
-    const Time next = pilot.recalled_at + (pilot.recalled ? answered : kBacklogTime);
+    const bool was_in_vain = !pilot.recalled && pilot.recalled_of == pilot.backlog.size();
+    const Duration pause = was_in_vain ? pilot.recall_pause : kBacklogTime;
+    const Time next = pilot.recalled_at + (pilot.recalled ? answered : pause);
     if (next > now) {
       filling_.recall_due = filling_.recall_due ? std::min(*filling_.recall_due, next) : next;
       continue;
     }
     pilot.recalled = true;
     pilot.recalled_at = now;
+    pilot.recalled_of = pilot.backlog.size();
+    pilot.recall_pause = was_in_vain ? std::min(kLongestBacklogTime, 2 * pause) : kBacklogTime;
     tasks_.queue().get(*what).not_left_until = now + answered;
     actions_.push_back(
         RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});

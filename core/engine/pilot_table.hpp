@@ -87,6 +87,8 @@ struct PilotState {
   Duration round_trip{0};  ///< of its link, as far as that is known
   bool recalled{false};    ///< asked to give leases back; not answered yet
   Time recalled_at{};
+  std::size_t recalled_of{0};       ///< so many waited there
+  Duration recall_pause{};          ///< until the next, where as many wait there then
   std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
   Time kept_since{};
   /// When that room was expected to be there as it began to be kept: what ends until then may start.

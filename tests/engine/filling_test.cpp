@@ -180,6 +180,26 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackAsSoonAsThatMayBeAskedAgain) {
   expect({"recall 20 from A0"});
 }
 
+TEST_F(FillingTest, WhatComesBackAndGoesThereAgainIsCalledBackEverLessOften) {
+  given_pilot();
+  given_second_pilot();
+  disconnects("B0");
+  tasks_take(10ms, "3");
+  submit(New().array(1, 44));
+  registers("B0");
+  for (Duration pause = 250ms; pause < 20s; pause *= 2) {
+    disconnects("B0");
+    gives_back("4.44");
+    forget_what_was_asked();
+    registers("B0");
+    expect({"welcome B0"});
+    after(std::min<Duration>(pause, 10s) - 1ms);
+    expect_nothing();
+    after(1ms);
+    expect({"recall 20 from A0"});
+  }
+}
+
 TEST_F(FillingTest, ForWhatWaitsAtAPilotOthersAreAskedFor) {
   given({patient(site_of("here", {cpu_shape()}))});
   given_pilot(10min);
