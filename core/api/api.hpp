@@ -76,6 +76,7 @@ class TaskViews {
   void show(TaskId task, const ReplyPtr& reply);
   void explain(TaskId task, const ReplyPtr& reply);
   void explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr& reply);
+  void add_files_on_their_way(boost::json::array& details, TaskId task) const;
   void put_lease(boost::json::object& object, TaskId task) const;
 
   Runtime& runtime_;

@@ -140,10 +140,22 @@ json::object site_json(const Engine& engine, const SiteState& state, const std::
   return object;
 }
 
+json::object copy_json(const SiteFiles::Figures& files) {
+  const SiteFiles::Figures::Copy& copy = *files.copy;
+  return {{"path", copy.path},
+          {"direction", copy.is_sent ? "in" : "out"},
+          {"bytes", copy.moved},
+          {"of_bytes", copy.size},
+          {"seconds", seconds(std::chrono::duration_cast<Duration>(copy.since))},
+          {"text", files.copy_in_words()}};
+}
+
 json::object files_json(const SiteFiles::Figures& files) {
   json::object object{{"bytes_sent", files.bytes_sent},   {"files_sent", files.files_sent},
                       {"bytes_taken", files.bytes_taken}, {"files_taken", files.files_taken},
-                      {"store_bytes", files.store_bytes}, {"store_files", files.store_files}};
+                      {"store_bytes", files.store_bytes}, {"store_files", files.store_files},
+                      {"to_send", files.to_send},         {"to_take", files.to_take}};
+  if (files.copy) object["copy"] = copy_json(files);
   if (!files.trouble.empty()) object["message"] = files.trouble;
   return object;
 }

@@ -220,6 +220,24 @@ void TaskViews::explain(TaskId task, const ReplyPtr& reply) {
   });
 }
 
+/// Of a task that waits for files, or for its outputs to come back, how far the large one has come
+/// that is moved now, be it its own or one before it.
+void TaskViews::add_files_on_their_way(json::array& details, TaskId task) const {
+  const ArrayState* array = runtime_.engine().tasks().find(task.array);
+  if (!array) return;
+  const Lease* lease = runtime_.engine().pilots().lease(task);
+  for (const std::string& site : array->terms->needs.staged_to) {
+    const SiteFiles* files = runtime_.files_of(site);
+    const SiteFiles::Figures figures = files ? files->figures() : SiteFiles::Figures{};
+    const auto staging = array->files_staging().find(site);
+    const bool is_awaited =
+        figures.copy && (figures.copy->is_sent ? staging != array->files_staging().end() &&
+                                                     staging->second.contains(task.index)
+                                               : lease && lease->has_left);
+    if (is_awaited) add_text(details, fmt::format("site {}: {}", site, figures.copy_in_words()));
+  }
+}
+
 void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr& reply) {
   json::array details;
   for (const store::AttemptRow& row : facts.attempts) {
@@ -232,6 +250,7 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
   std::string text = "it is over, and how it ended is not in the store yet";
   if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
     for (const std::string& detail : why->details) add_text(details, detail);
+    add_files_on_their_way(details, task);
     state = why->state;
     text = why->text;
   } else if (facts.result) {

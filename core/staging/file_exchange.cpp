@@ -327,7 +327,9 @@ Result<std::uint64_t> where_to_go_on(const wire::FilesReport::Partial& there, in
 }
 
 Result<void> send_bytes(FileStream& stream, const Fd& file, std::uint64_t offset,
-                        std::uint64_t size, wire::ContentHash& hash, Deadline deadline) {
+                        std::uint64_t size, wire::ContentHash& hash, CopyMeter& meter,
+                        Deadline deadline) {
+  meter.begin(offset);
   std::string frame;
   while (offset < size && !stream.has_said()) {
     const auto most = std::min<std::uint64_t>(wire::kFilePiece, size - offset);
@@ -340,12 +342,13 @@ Result<void> send_bytes(FileStream& stream, const Fd& file, std::uint64_t offset
     wire::set_file_frame_head(frame, 0, Kind::Data);
     offset += most;
     if (auto sent = stream.send(frame, deadline); !sent) return sent;
+    meter.at = offset;
   }
   return {};
 }
 
 Result<void> send_over(FileStream& stream, const Fd& file, const StagedFiles::Sending& sending,
-                       LargeSent& sent, Deadline deadline) {
+                       LargeSent& sent, CopyMeter& meter, Deadline deadline) {
   const std::string mark = received_mark(sending);
   const std::uint64_t size = sending.state.size;
   wire::FilesOrder question;
@@ -361,7 +364,8 @@ Result<void> send_over(FileStream& stream, const Fd& file, const StagedFiles::Se
   begin.mutable_receive()->set_offset(*offset);
   stream.order(begin);
   const bool has_key = !sending.key.empty();
-  if (auto done = send_bytes(stream, file, *offset, size, hash, deadline); !done) return done;
+  if (auto done = send_bytes(stream, file, *offset, size, hash, meter, deadline); !done)
+    return done;
   const bool was_all_sent = !stream.has_said();
   if (was_all_sent) {
     const std::string digits = hash.digits();
@@ -400,7 +404,7 @@ LargeSent send_large(FileTools& tools, const PilotProgram& program, const std::s
   if (sent.is_changed) return sent;
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   sent.result = over_stream(tools, program, workspace, deadline, [&](FileStream& stream) {
-    return send_over(stream, fd, file, sent, deadline);
+    return send_over(stream, fd, file, sent, tools.meter, deadline);
   });
   return sent;
 }
@@ -428,7 +432,9 @@ int write_at(const Fd& to, std::string_view bytes, std::uint64_t offset) {
 
 /// As much of it as is there stays for the next try.
 Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offset,
-                           const LargeFetch& file, LargeFetched& fetched, Deadline deadline) {
+                           const LargeFetch& file, LargeFetched& fetched, CopyMeter& meter,
+                           Deadline deadline) {
+  meter.begin(offset);
   constexpr std::uint64_t kWrittenBehind = std::uint64_t{8} << 20;
   std::uint64_t begun = offset;
   while (true) {
@@ -452,6 +458,7 @@ Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offse
       return broken(fetched.error->text);
     }
     offset += bytes.size();
+    meter.at = offset;
     if (offset - begun < kWrittenBehind) continue;
     ::sync_file_range(to.get(), static_cast<off_t>(begun), static_cast<off_t>(offset - begun),
                       SYNC_FILE_RANGE_WRITE);
@@ -460,7 +467,7 @@ Result<void> receive_bytes(FileStream& stream, const Fd& to, std::uint64_t offse
 }
 
 Result<void> fetch_over(FileStream& stream, const Fd& to, const LargeFetch& file,
-                        LargeFetched& fetched, Deadline deadline) {
+                        LargeFetched& fetched, CopyMeter& meter, Deadline deadline) {
   struct stat facts {};
   if (::fstat(to.get(), &facts) != 0) return broken(std::strerror(errno));
   wire::FilesReport::Partial here;
@@ -484,7 +491,7 @@ Result<void> fetch_over(FileStream& stream, const Fd& to, const LargeFetch& file
   // All of it anew, by the next try, where what lies here is not how the file begins.
   if (::ftruncate(to.get(), static_cast<off_t>(*offset)) != 0) return broken(std::strerror(errno));
   if (*offset != here.size()) return broken("what had come of a file before is not how it begins");
-  return receive_bytes(stream, to, *offset, file, fetched, deadline);
+  return receive_bytes(stream, to, *offset, file, fetched, meter, deadline);
 }
 
 }  // namespace
@@ -505,7 +512,7 @@ LargeFetched fetch_large(FileTools& tools, const PilotProgram& program,
     return fetched;
   }
   fetched.result = over_stream(tools, program, workspace, deadline, [&](FileStream& stream) {
-    return fetch_over(stream, to.fd, file, fetched, deadline);
+    return fetch_over(stream, to.fd, file, fetched, tools.meter, deadline);
   });
   if (!fetched.result || fetched.error) return fetched;
   // The call may have been given up: nothing may be written here any more.

@@ -11,6 +11,7 @@
 
 #include "hpcbatch/result.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -54,9 +55,20 @@ class FileStream {
   std::chrono::steady_clock::time_point moved_at_;
 };
 
+/// How far the large file on its way has come, in bytes: written by its lane, read by the loop.
+struct CopyMeter {
+  std::atomic<std::uint64_t> begun_at{0};  ///< what an earlier try had moved
+  std::atomic<std::uint64_t> at{0};
+  void begin(std::uint64_t offset) {
+    begun_at = offset;
+    at = offset;
+  }
+};
+
 /// A transport of its own, and what is open over it.
 struct FileTools : ExchangeTools {
   std::unique_ptr<FileStream> stream;
+  CopyMeter meter;
 };
 
 struct ExchangePlan {

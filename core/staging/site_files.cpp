@@ -1,5 +1,6 @@
 #include "staging/site_files.hpp"
 
+#include "model/quantities.hpp"
 #include "posix/doubling_pause.hpp"
 #include "staging/site_files_body.hpp"
 #include "wire/file_store.hpp"
@@ -158,10 +159,36 @@ void SiteFiles::Body::drop(const std::vector<std::string>& there) {
   wake();
 }
 
+std::string SiteFiles::Figures::copy_in_words() const {
+  if (!copy) return "";
+  std::string text =
+      fmt::format("{} is on its way {} the site, {} of {}", copy->path,
+                  copy->is_sent ? "to" : "from", show_size(copy->moved), show_size(copy->size));
+  const double seconds = std::chrono::duration<double>(copy->since).count();
+  const auto moved = static_cast<double>(copy->moved - std::min(copy->moved, copy->begun_at));
+  if (moved > 0 && seconds >= 1) {
+    const double rate = moved / seconds;
+    const std::chrono::duration<double> left(static_cast<double>(copy->size - copy->moved) / rate);
+    text += fmt::format(", {} a second, about {} left", show_size(static_cast<std::uint64_t>(rate)),
+                        show_duration(std::chrono::ceil<std::chrono::seconds>(left)));
+  }
+  if (const std::size_t behind = copy->is_sent ? to_send : to_take; behind > 0)
+    text += fmt::format("; {} {} behind it", show_count(behind, "file"),
+                        behind == 1 ? "waits" : "wait");
+  return text;
+}
+
 SiteFiles::Figures SiteFiles::Body::figures() const {
   Figures figures = figures_;
   figures.store_files = files_.stored().files;
   figures.store_bytes = files_.stored().bytes;
+  figures.to_send = files_.to_send() + copies_.unread.size();
+  figures.to_take = takes_.waiting.size() + takes_.large.size();
+  if (const auto& now = copies_.now; now && copying_.tools) {
+    const CopyMeter& meter = copying_.tools->meter;
+    figures.copy = {now->path,      now->is_sent, now->size,
+                    meter.begun_at, meter.at,     std::chrono::steady_clock::now() - now->since};
+  }
   return figures;
 }
 
@@ -321,6 +348,11 @@ void SiteFiles::Body::copy() {
     copying_.is_busy = true;
 }
 
+void SiteFiles::Body::begin_copy(const std::string& path, bool is_sent, std::uint64_t size) {
+  copying_.tools->meter.begin(0);
+  copies_.now = {path, is_sent, size, std::chrono::steady_clock::now()};
+}
+
 void SiteFiles::Body::read_first(const std::string& path) {
   copies_.read.insert(path);
   files_.identified(path, std::nullopt, clock_.now());
@@ -360,6 +392,7 @@ bool SiteFiles::Body::copy_there() {
     copy_failed(figures_.trouble);
     return false;
   }
+  begin_copy(file->path, true, file->state.size);
   auto sent = std::make_shared<LargeSent>();
   auto begin = [this, sent, file = *file]() -> CallLane::Work {
     return [sent, file, tools = copying_.tools, program = program_,
@@ -387,6 +420,7 @@ void SiteFiles::Body::arrived(const StagedFiles::Sending& file, const LargeSent&
 
 void SiteFiles::Body::copied_there(const StagedFiles::Sending& file, const LargeSent& sent) {
   copying_.is_busy = false;
+  copies_.now.reset();
   wake();
   const bool is_unread = file.key.empty();
   const std::string received = wire::incoming_folder_of_key(received_mark(file));
@@ -438,6 +472,7 @@ bool SiteFiles::Body::copy_here() {
   }
   auto fetch = std::make_shared<Fetch>(std::move(takes_.large.front()));
   takes_.large.pop_front();
+  begin_copy(fetch->file.here, false, fetch->file.size);
   auto fetched = std::make_shared<LargeFetched>();
   auto begin = [this, fetched, file = fetch->file]() -> CallLane::Work {
     return [fetched, file, tools = copying_.tools, program = program_,
@@ -454,6 +489,7 @@ bool SiteFiles::Body::copy_here() {
 
 void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
   copying_.is_busy = false;
+  copies_.now.reset();
   wake();
   if (fetched.error) return finish(fetch.item, fetched.error);
   if (fetched.result) {

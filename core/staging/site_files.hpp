@@ -10,6 +10,8 @@
 #include "sites/pilot_program.hpp"
 #include "staging/hash_files.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -78,7 +80,21 @@ class SiteFiles {
     std::uint64_t exchanges{0};
     std::uint64_t store_files{0};  ///< as far as they are known
     std::uint64_t store_bytes{0};
-    std::string trouble;  ///< why nothing goes at present
+    std::string trouble;     ///< why nothing goes at present
+    std::size_t to_send{0};  ///< files that wait to be sent, and to be taken
+    std::size_t to_take{0};
+    /// The large file on its way now; small ones go together, within seconds.
+    struct Copy {
+      std::string path;  ///< where it comes from, or goes to, on this machine
+      bool is_sent{true};
+      std::uint64_t size{0};
+      std::uint64_t begun_at{0};  ///< so much of it an earlier try had moved
+      std::uint64_t moved{0};
+      std::chrono::steady_clock::duration since{};
+    };
+    std::optional<Copy> copy;
+    /// For people: how far `copy` has come, how fast it goes, and what waits behind it.
+    std::string copy_in_words() const;
   };
   Figures figures() const;
 

@@ -125,7 +125,14 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
     bool is_complete{false};
     bool goes_on{false};
   };
+  struct Copying {
+    std::string path;
+    bool is_sent;
+    std::uint64_t size;
+    std::chrono::steady_clock::time_point since;
+  };
   struct Copies {
+    std::optional<Copying> now;
     std::deque<StagedFiles::Sending> unread;  // without keys
     std::set<std::string> read;               // paths that are to be hashed before they are sent
     std::map<std::string, unsigned> tries;    // by path
@@ -156,6 +163,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void copy();
   bool copy_there();
   bool copy_here();
+  void begin_copy(const std::string& path, bool is_sent, std::uint64_t size);
   std::optional<StagedFiles::Sending> next_large();
   void read_first(const std::string& path);
   void arrived(const StagedFiles::Sending& file, const LargeSent& sent);

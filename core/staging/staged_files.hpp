@@ -72,6 +72,8 @@ class StagedFiles {
   /// Up to so many bytes, and one file in any case.
   std::vector<Sending> take_small(std::uint64_t bytes, std::size_t files);
   std::optional<Sending> take_large();
+  /// How many wait for that, with those that nobody wants any more.
+  std::size_t to_send() const { return small_.size() + large_.size(); }
   void sent(const std::string& key, Time now);
   void not_sent(const std::string& key);
   /// What is to be sent is no longer what it was.

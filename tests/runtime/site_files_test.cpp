@@ -27,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 /// What a transport is made to do wrong, and what it saw.  Used by its lane, its streams and the test.
@@ -347,6 +348,31 @@ TEST_F(SiteFilesTest, ALineThatIsCutIsTriedAgainAndTheOwnersWait) {
   EXPECT_TRUE(meddling_->cuts.empty());
   EXPECT_LT(meddling_->bytes_there.load(), kLargeText.size() + (4u << 20))
       << "it goes on where it was cut";
+}
+
+TEST_F(SiteFilesTest, ALargeFileTellsHowFarItHasCome) {
+  const std::string first = write("first", kLargeText);
+  const std::string second = write("second", kLargeText + "2");
+  std::atomic<bool> goes_on{false};
+  meddling_->every_4_mb = [&] {
+    while (!goes_on) std::this_thread::sleep_for(1ms);
+  };
+  ask({{task(1), {first}}, {task(2), {second}}});
+  until([this] {
+    const auto now = files().figures();
+    return now.copy && now.copy->moved >= 4u << 20 && now.to_send == 1;
+  });
+  const auto now = files().figures();
+  EXPECT_TRUE(now.copy->is_sent);
+  EXPECT_LT(now.copy->moved, now.copy->size);
+  EXPECT_EQ(now.copy->begun_at, 0u);
+  EXPECT_THAT(now.copy_in_words(), HasSubstr(" is on its way to the site, "));
+  EXPECT_THAT(now.copy_in_words(), HasSubstr("M of 9.0M"));
+  EXPECT_THAT(now.copy_in_words(), EndsWith("; 1 file waits behind it"));
+  goes_on = true;
+  until([this] { return open_.empty(); });
+  EXPECT_FALSE(files().figures().copy);
+  EXPECT_EQ(files().figures().copy_in_words(), "");
 }
 
 TEST_F(SiteFilesTest, WhoIsLetGoMeanwhileIsToldSo) {
