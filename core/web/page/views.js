@@ -182,12 +182,15 @@ views.where = (main, parts, query) => {
   });
   canvas.addEventListener("wheel", (event) => { if (event.ctrlKey) { event.preventDefault(); zoom(event.deltaY > 0 ? 1.25 : 0.8); keep(); } }, { passive: false });
   const at = (event) => { const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top; return drawn.find((d) => x >= d.x && x <= d.x + d.w && y >= d.y && y <= d.y + d.h); };
-  canvas.addEventListener("pointermove", (event) => { const found = at(event); hint.textContent = found ? "Task " + found.run.id + ", " + kind_of(found.run) + ": " + found.run.state + ", " + span(found.run.end - found.run.start) + " from " + clock(found.run.start) : "Point at a task to see its id; click to open it."; });
+  canvas.addEventListener("pointermove", (event) => { const found = at(event); hint.textContent = found ? "Task " + found.run.id + ", " + kind_of(found.run) + " on " + found.run.pilot + ": " + found.run.state + ", " + span(found.run.end - found.run.start) + " from " + clock(found.run.start) : "Point at a task to see its id; click to open it."; });
   canvas.addEventListener("click", (event) => { const found = at(event); if (found) go("task/" + found.run.id); });
   const draw = () => {
     const rows = rows_of(end() - width, end()), from = end() - width, scale = devicePixelRatio || 1;
     const lines = rows.reduce((sum, row) => sum + row.free.length, 0);
-    const high = Math.max(3, Math.min(14, 900 / Math.max(1, lines))), gap = 18, total = 24 + rows.reduce((sum, row) => sum + row.free.length * high + gap, 0);
+    // However many there are: browsers draw nothing on a canvas of more than 32,767 pixels.
+    const most = 14000 / scale, named = rows.length <= 300, gap = named ? 18 : Math.min(1, most / rows.length);
+    const high = Math.min(14, Math.min(most, Math.max(900, 12 * rows.length)) / Math.max(1, lines)), thick = high > 3 ? high - 1 : Math.max(1, high);
+    const total = 24 + lines * high + rows.length * gap;
     const wide = canvas.clientWidth || 600;
     canvas.style.height = total + "px";
     canvas.width = wide * scale; canvas.height = total * scale;
@@ -206,19 +209,19 @@ views.where = (main, parts, query) => {
     let y = 24;
     for (const row of rows) {
       pen.fillStyle = color("text");
-      pen.fillText(row.name, 4, y + 10);
-      y += gap - 4;
+      if (named) pen.fillText(row.name, 4, y + 10);
+      y += named ? gap - 4 : 0;
       for (const run of row.runs) {
         const kind = kind_of(run);
         if (!kinds.has(kind)) kinds.set(kind, PALETTE[kinds.size % PALETTE.length]);
         const x = Math.max(0, x_of(run.start)), w = Math.max(1, x_of(Math.min(run.end, end())) - x), top = y + run.line * high;
         pen.globalAlpha = run.state === "running" ? 0.6 : 1;
         pen.fillStyle = ENDS.includes(run.state) ? color(run.state) : kinds.get(kind);
-        pen.fillRect(x, top, w > 3 ? w - 1 : w, high - 1);
-        drawn.push({ x, y: top, w, h: high, run });
+        pen.fillRect(x, top, w > 3 ? w - 1 : w, thick);
+        drawn.push({ x, y: top, w, h: Math.max(1, high), run });
       }
       pen.globalAlpha = 1;
-      y += row.free.length * high + 4;
+      y += row.free.length * high + (named ? 4 : gap);
     }
     fill(keys, [...kinds].map(([kind, shade]) => { const mark = el("i", {}); mark.style.background = shade; return el("li", {}, mark, kind); }), kinds.size ? ENDS.map((name) => { const mark = el("i", {}); mark.style.background = color(name); return el("li", {}, mark, name); }) : "");
     if (rows.length === 0) { pen.fillStyle = color("quiet"); pen.fillText("No pilot runs, and none ran in this time.", 8, 22); }
@@ -412,7 +415,7 @@ views.sites = (main) => {
     const sites = [...known.sections.sites.values()], text = JSON.stringify(sites);
     if (text !== told || !body.firstChild) fill(body, sites.length ? sites.map((site) => el("section", { class: "card" },
       el("h2", {}, site.name, " ", el("span", { class: "state s-" + (site.state === "ok" ? "ok" : "trouble") }, site.state === "ok" ? "works" : "waits until " + clock(site.until))),
-      site.message && el("p", {}, site.message), site.waits_for && el("p", {}, "No answer for: " + site.waits_for), (site.nodes || []).map((node) => el("p", {}, "Node " + node.name + " is " + node.state + ": " + (node.message || ""))),
+      site.message && el("p", {}, site.message), site.waits_for && el("p", {}, "No answer for: " + site.waits_for), site.files && site.files.message && el("p", {}, "Files: " + site.files.message), site.files && site.files.copy && el("p", {}, site.files.copy.text), (site.nodes || []).map((node) => el("p", {}, "Node " + node.name + " is " + node.state + ": " + (node.message || ""))),
       el("p", { class: "quiet" }, site.scheduler + ", " + site.transport + "; batch jobs: " + site.queued + " in queues (at most " + site.max_queued + "), " + site.running + " running (at most " + site.max_running + " in all)"),
       table("Shapes", [{ name: "Shape", of: (s) => s.name }, { name: "Partition", narrow: true, of: (s) => s.partition || "" }, { name: "Cpus", number: true, of: (s) => s.cpus }, { name: "Memory", number: true, of: (s) => size(s.memory) }, { name: "GPUs", narrow: true, of: (s) => Object.entries(s.gpus || {}).map(([kind, n]) => n + " " + kind).join(", ") }, { name: "Walltime", number: true, narrow: true, of: (s) => s.walltime ? span(s.walltime) : "none" }, { name: "In queues", number: true, of: (s) => s.queued }, { name: "Running", number: true, of: (s) => s.running }], site.shapes || [], "It has no shapes: hpcbatch sites check " + site.name),
       el("div", { class: "actions" }, known.may_change && site.state !== "ok" && el("button", { type: "button", on: { click: () => resume(site.name) } }, "Resume")), command("hpcbatch", "sites", "check", site.name))) : el("p", { class: "empty" }, known.engine ? "No site is configured." : "Loading …"));
