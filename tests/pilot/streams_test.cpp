@@ -1,4 +1,5 @@
 // What tasks of a real pilot read and write: what is kept of it, and how others follow.
+#include "pilot/processes/spawn.hpp"
 #include "pilot_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -233,6 +234,19 @@ TEST_F(PilotTest, InputIsWantedOnceTheTaskWaitsForIt) {
     send(message);
     EXPECT_EQ(output(result_of(n)), "word\n");
   }
+}
+
+TEST(UnnamedSleeps, LastWhereAThreadWasSwitchedAwayFromNoMore) {
+  UnnamedSleeps sleeps;
+  const Time begin{};
+  EXPECT_FALSE(sleeps.has_lasted(7, "3", begin));
+  EXPECT_FALSE(sleeps.has_lasted(8, "5", begin + 300ms));
+  EXPECT_FALSE(sleeps.has_lasted(7, "4", begin + 500ms)) << "it ran meanwhile";
+  EXPECT_FALSE(sleeps.has_lasted(8, "5", begin + 799ms));
+  EXPECT_TRUE(sleeps.has_lasted(8, "5", begin + 800ms));
+  EXPECT_FALSE(sleeps.has_lasted(7, "", begin + 900ms)) << "it runs";
+  EXPECT_FALSE(sleeps.has_lasted(7, "4", begin + 1000ms));
+  EXPECT_TRUE(sleeps.has_lasted(7, "4", begin + 1500ms));
 }
 
 TEST_F(PilotTest, InputForATaskThatReadsNoneIsDropped) {

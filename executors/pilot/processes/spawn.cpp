@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -148,21 +147,12 @@ std::string wait_of(const std::string& folder) {
   return where.empty() ? "0" : where;
 }
 
-/// One that is about to sleep or has just been woken is not so for a millisecond.
-bool sleeps_unnamed(const std::string& folder) {
-  constexpr timespec kLonger{0, 1'000'000};
-  const std::string before = asleep_since(folder);
-  if (before.empty()) return false;
-  ::nanosleep(&kLonger, nullptr);
-  return wait_of(folder) == "0" && asleep_since(folder) == before;
-}
-
 /// pipe_read, anon_pipe_read, do_poll, ep_poll, do_select, io_cqring_wait, splice's wait for a pipe.
-bool waits_for_input(pid_t pid, pid_t thread) {
+bool waits_for_input(pid_t pid, pid_t thread, UnnamedSleeps& unnamed, Time now) {
   const std::string folder =
       "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/";
   const std::string where = wait_of(folder);
-  if (where == "0") return sleeps_unnamed(folder);
+  if (where == "0") return unnamed.has_lasted(thread, asleep_since(folder), now);
   for (const std::string_view part : {"pipe", "poll", "select", "io_cqring"}) {
     if (where.find(part) != std::string::npos) return true;
   }
@@ -171,11 +161,22 @@ bool waits_for_input(pid_t pid, pid_t thread) {
 
 }  // namespace
 
-bool asks_for_input(pid_t root, ino_t pipe) {
+bool UnnamedSleeps::has_lasted(pid_t thread, const std::string& switches, Time now) {
+  constexpr std::chrono::milliseconds kLong{500};
+  if (switches.empty()) {
+    sleeps_.erase(thread);
+    return false;
+  }
+  Sleep& sleep = sleeps_[thread];
+  if (sleep.switches != switches) sleep = {switches, now};
+  return now - sleep.since >= kLong;
+}
+
+bool asks_for_input(pid_t root, ino_t pipe, UnnamedSleeps& unnamed, Time now) {
   for (const pid_t pid : with_descendants({root})) {
     if (!has_open(pid, pipe)) continue;
     for (const pid_t thread : threads_of(pid)) {
-      if (waits_for_input(pid, thread)) return true;
+      if (waits_for_input(pid, thread, unnamed, now)) return true;
     }
   }
   return false;

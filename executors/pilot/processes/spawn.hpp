@@ -1,9 +1,11 @@
 // Starts processes: a task's, a script's without an interpreter, a helper's that is waited for.
 #pragma once
 
+#include "pilot/base/clock.hpp"
 #include "pilot/policy/attempt.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,10 +45,26 @@ Spawned spawn(const SpawnPlan& plan);
 // Whether a task waits for its standard input.  Until one does, nothing is read for it from whoever
 // submitted it: the rest of a list in `while read`, what the next command is to have.
 
+/// Threads of a task that sleep in a call which the kernel does not name, as of look after look.  It
+/// names none of a thread that falls asleep until its processor has taken it off its queue, which
+/// takes a busy one (Linux 6.12, DELAY_DEQUEUE) many milliseconds.
+class UnnamedSleeps {
+ public:
+  /// Whether it has slept so for half a second.  `switches`: how often it was switched away from.
+  bool has_lasted(pid_t thread, const std::string& switches, Time now);
+
+ private:
+  struct Sleep {
+    std::string switches;
+    Time since;
+  };
+  std::map<pid_t, Sleep> sleeps_;
+};
+
 /// Whether `root` or a process below it has the pipe with that inode open and waits, by /proc: in
-/// read(2), or in poll(2) and its kin, where it may be for the pipe.  A process whose wait the
+/// read(2), or in poll(2) and its kin, where it may be for the pipe.  A thread whose long wait the
 /// kernel does not name counts as one that reads.
-bool asks_for_input(pid_t root, ino_t pipe);
+bool asks_for_input(pid_t root, ino_t pipe, UnnamedSleeps& unnamed, Time now);
 
 // Runs a program to its end, for those who may wait: processes beside the pilot's loop.
 

@@ -348,7 +348,7 @@ void Runner::tick(Time now) {
 }
 
 void Runner::look_for_asking(Running& task, Time now) {
-  if (task.pid > 0 && asks_for_input(task.pid, task.input->pipe())) {
+  if (task.pid > 0 && asks_for_input(task.pid, task.input->pipe(), task.unnamed_sleeps, now)) {
     task.ask_at.reset();
     task.input->asked();
     return;

@@ -127,6 +127,7 @@ class Runner {
     std::unique_ptr<StreamedInput> input;
     std::optional<Time> ask_at;  // whether it waits for its input
     Duration ask_pause{};
+    UnnamedSleeps unnamed_sleeps;
     std::unique_ptr<ContainerPlan> container;  // null: none
     std::vector<std::string> removal;          // of what its runtime leaves when it is killed
     std::vector<std::string> removal_environment;
