@@ -364,7 +364,7 @@ void Engine::check_invariants() const {
     const ArrayState* array = tasks_.find(task.array);
     HPCBATCH_CHECK(array && array->tasks.leased().contains(task.index));
     HPCBATCH_CHECK(lease.attempt.task == task && lease.attempt.number != 0);
-    HPCBATCH_CHECK(lease.attempt.epoch >> 40 <= engine_start_);
+    HPCBATCH_CHECK(lease.attempt.engine_start() <= engine_start_);
     const std::vector<QueuePlace> places = array->places();
     HPCBATCH_CHECK(std::any_of(places.begin(), places.end(),
                                [in_class = lease.in_class](const QueuePlace& place) {

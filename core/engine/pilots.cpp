@@ -101,6 +101,8 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.came_to_bad = trust_.is_bad(pilot.at());
   actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
   reconcile(pilot, event, same_process, was_known, now);
+  // Behind what that has saved.
+  actions_.push_back(ConfirmPilot{event.pilot, event.incarnation, engine_start_});
   if (!event.refusals.empty()) {
     pilot.leaving_reason = fmt::format("{}", fmt::join(event.refusals, "; "));
     sites_.of_no_use(
@@ -146,6 +148,12 @@ void Engine::judge_newcomer(Time now) {
   }
 }
 
+/// Whether an engine before this one has leased it to this very process.
+static bool was_given(const PilotRegistered& process, const Lease& lease) {
+  if (HPCBATCH_PLANTED(other_process_taken_for_it)) return true;
+  return process.confirmed_by != 0 && process.confirmed_by <= lease.attempt.engine_start();
+}
+
 /// Compares what the pilot says it holds with what was leased to it.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process,
@@ -181,10 +189,12 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
   for (const TaskId task : std::set<TaskId>(pilot.leases)) {
     // Whose outputs are on their way here nobody there needs to hold any more.
     if (held.contains(task) || pilots_.lease(task)->has_left) continue;
-    // What the process before had begun nobody has told.
-    const bool once = runs_once(task);
-    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent || once;
-    if (had_started && (!same_process || (once && !was_known))) {
+    const Lease& lease = *pilots_.lease(task);
+    // What a process before had begun nobody has told.
+    const bool may_have_begun = runs_once(task)
+                                    ? !(was_known ? same_process : was_given(event, lease))
+                                    : lease.state != Lease::State::Sent && !same_process;
+    if (may_have_begun) {
       Outcome outcome;
       outcome.failure = Failure::NodeLost;
       outcome.message =
@@ -464,8 +474,6 @@ void Engine::end_if_empty(PilotState& pilot) {
 
 namespace {
 
-constexpr unsigned kStartBits = 40;
-
 /// The larger of what was asked for and what is configured now, which a pilot that started after an
 /// engine with another configuration was told.
 AskedFor most_of(const AskedFor& asked, const Shape* shape) {
@@ -531,7 +539,7 @@ std::optional<std::string> Engine::overstep(const PilotId& pilot,
     return std::nullopt;
   const bool is_it = lease->attempt == attempt;
   if (!is_it) {
-    if (attempt.epoch >> kStartBits != engine_start_) return std::nullopt;
+    if (attempt.engine_start() != engine_start_) return std::nullopt;
     if (attempt.number < lease->attempt.number) return std::nullopt;
     if (pilots_.was_given_back(attempt.task, pilot)) return std::nullopt;
   }
@@ -575,6 +583,7 @@ bool Engine::is_heard_from_outbox(const AllocationId& allocation, const AttemptI
 std::uint64_t Engine::epoch_of_next(const PilotId& pilot, TaskId task, std::uint32_t number) {
   constexpr std::uint64_t kMostSteps = 1 << 12;
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;
+  constexpr unsigned kStartBits = AttemptId::kStartBits;
   constexpr std::uint64_t kScarce = std::uint64_t{1} << (kStartBits - 1);
   constexpr std::uint64_t kOfStart = (std::uint64_t{1} << kStartBits) - 1;
   const std::uint64_t last = last_lease_.attempt.epoch & kOfStart;

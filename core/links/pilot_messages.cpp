@@ -101,7 +101,9 @@ PilotClaims claims_of(const PilotId& pilot, const wire::ToEngine& message) {
 
 PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
   const wire::Register& said = message.registration();
-  PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
+  PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation()};
+  event.confirmed_by = said.confirmed_by();
+  event.node = said.node();
   event.capacity = resources_of(said.capacity());
   event.gpus = gpus_of(said.gpus());
   event.time_left = time_left_of(said);
@@ -216,6 +218,9 @@ wire::Start start_of(const LeaseRun& run, wire::Start start) {
 
 void say(const WelcomePilot&, wire::ToPilot& message) {
   message.set_welcome(true);
+}
+void say(const ConfirmPilot& action, wire::ToPilot& message) {
+  message.set_confirmed_by(action.engine_start);
 }
 void say(const RecallLeases& action, wire::ToPilot& message) {
   message.set_recall(action.count);

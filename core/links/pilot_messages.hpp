@@ -39,6 +39,7 @@ SendLeases::Lease lease_in(const LeaseRun& run, std::uint32_t place);
 wire::Start start_of(const LeaseRun& run, wire::Start recipe);
 
 void say(const WelcomePilot& action, wire::ToPilot& message);
+void say(const ConfirmPilot& action, wire::ToPilot& message);
 void say(const RecallLeases& action, wire::ToPilot& message);
 void say(const KillAttempt& action, wire::ToPilot& message);
 void say(const AcknowledgeResults& action, wire::ToPilot& message);

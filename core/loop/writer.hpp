@@ -212,7 +212,7 @@ WaitsFor order_of(const BehindLeases&) {
   return WaitsFor::Written;
 }
 /// A file, too, is removed only when what it says is on disk here.
-template <OneOf<TellEnded, ForgetAllocation> OnDisk>
+template <OneOf<TellEnded, ConfirmPilot, ForgetAllocation> OnDisk>
 WaitsFor order_of(const OnDisk&) {
   return WaitsFor::Disk;
 }

@@ -174,6 +174,13 @@ struct WelcomePilot {
   PilotId pilot;
   std::uint64_t incarnation{0};
 };
+/// What was decided as this process registered is on disk: the leases of later starts, and of this
+/// one, were given to no other process of that pilot.
+struct ConfirmPilot {
+  PilotId pilot;
+  std::uint64_t incarnation{0};
+  std::uint64_t engine_start{0};
+};
 struct EndPilot {
   PilotId pilot;
 };
@@ -237,8 +244,8 @@ using Action =
                  SavePermitted, SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded,
                  SaveRevived, SaveAllocation, SaveKeep, SaveReader, AnswerSubmit, AnswerRefused,
                  AnswerCount, TellEnded, SendLeases, RecallLeases, KillAttempt, AcknowledgeResults,
-                 PermitPublish, WelcomePilot, EndPilot, StayPilot, FencePilot, StageIn,
-                 OpenAllocation, CancelAllocation, PollSite, LookAtQueue, ReadOutbox,
+                 PermitPublish, WelcomePilot, ConfirmPilot, EndPilot, StayPilot, FencePilot,
+                 StageIn, OpenAllocation, CancelAllocation, PollSite, LookAtQueue, ReadOutbox,
                  ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;

@@ -142,6 +142,8 @@ struct PilotRegistered {
   std::vector<std::string> refusals;
   bool leaving{false};  ///< starts nothing more; why, it says next
   std::vector<Gpu> gpus{};
+  /// The first engine start whose ConfirmPilot came to this process; 0: none has.
+  std::uint64_t confirmed_by{0};
 };
 struct PilotDisconnected {
   PilotId pilot;

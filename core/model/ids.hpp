@@ -40,11 +40,15 @@ struct PilotId {
   friend auto operator<=>(const PilotId&, const PilotId&) = default;
 };
 
-/// One try at a task.  `epoch` holds the number of the engine's start in its upper 24 bits.
+/// One try at a task.  `epoch` fences: it holds the number of the engine's start in its upper 24
+/// bits.
 struct AttemptId {
+  static constexpr unsigned kStartBits =
+      40;  ///< the lower bits of an epoch, which count in a start
   TaskId task;
   std::uint32_t number{0};
   std::uint64_t epoch{0};
+  std::uint64_t engine_start() const { return epoch >> kStartBits; }
   friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
 };
 

@@ -21,6 +21,7 @@
   X(leases_forgotten_by_restart)        \
   X(limit_of_site_overlooked)           \
   X(no_back_off)                        \
+  X(other_process_taken_for_it)         \
   X(outbox_not_read)                    \
   X(published_without_permission)       \
   X(result_dropped_with_link)           \

@@ -126,6 +126,10 @@ void Runtime::perform(const WelcomePilot& action) {
   links_->welcome(action);
 }
 
+void Runtime::perform(const ConfirmPilot& action) {
+  after(order_of(action), [this, action] { links_->confirm(action); });
+}
+
 void Runtime::perform(const EndPilot& action) {
   links_->pass_on(action);
 }

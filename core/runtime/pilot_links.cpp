@@ -256,6 +256,11 @@ void PilotLinks::welcome(const WelcomePilot& action) {
   follow_again(action.pilot);
 }
 
+void PilotLinks::confirm(const ConfirmPilot& action) {
+  PilotLink* link = find(action.pilot);
+  if (link && link->incarnation == action.incarnation) say(action, link->outgoing());
+}
+
 void PilotLinks::fence(const FencePilot& action) {
   for (const auto* links : {&unproven_, &links_}) {
     const auto at = links->find(action.pilot);

@@ -52,6 +52,7 @@ class PilotLinks {
   /// How the pilot reaches this engine, in its own words; empty where it does not.
   std::string way_of(const PilotId& pilot) const;
   void welcome(const WelcomePilot& action);
+  void confirm(const ConfirmPilot& action);
   void fence(const FencePilot& action);
   /// When it is as sure as its order asks.
   template <class ToOnePilot>

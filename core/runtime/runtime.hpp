@@ -141,6 +141,7 @@ class Runtime {
   void perform(const PermitPublish& action);
   void perform(const WelcomePilot& action);
   void perform(const EndPilot& action);
+  void perform(const ConfirmPilot& action);
   void perform(const StayPilot& action);
   void perform(const FencePilot& action);
   void perform(const StageIn& action);

@@ -75,6 +75,12 @@ void EngineHost::perform(const Action& action) {
         });
       },
       [&](const PermitPublish& a) { pass_on(a); }, [&](const WelcomePilot& a) { welcome(a); },
+      [&](const ConfirmPilot& a) {
+        after(order_of(a), [this, a] {
+          const auto link = link_of(a.pilot);
+          if (link && link->incarnation == a.incarnation) say(a, outgoing(link));
+        });
+      },
       [&](const EndPilot& a) { pass_on(a); }, [&](const StayPilot& a) { pass_on(a); },
       [&](const FencePilot& a) { fence(a); },
       [&](const StageIn& a) { after(order_of(a), [this, a] { world_.files.bring(a, answer()); }); },

@@ -92,7 +92,7 @@ void EngineHost::closed(const std::shared_ptr<PilotLink>& link) {
 }
 
 std::optional<Time> EngineHost::sent_at(const Lease& lease) const {
-  if (lease.attempt.epoch >> 40 != saved_.starts()) return Time{};  // in an earlier life
+  if (lease.attempt.engine_start() != saved_.starts()) return Time{};  // in an earlier life
   const auto at = sent_.find(lease.attempt.epoch);
   return at == sent_.end() ? std::nullopt : std::optional(at->second);
 }

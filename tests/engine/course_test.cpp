@@ -295,6 +295,25 @@ TEST_F(CourseTest, WhatAnEngineBeforeHadLeasedMayHaveBegun) {
   expect_state("3", TaskState::Waiting);
 }
 
+TEST_F(CourseTest, WhatNeverCameToTheProcessThatWasGivenItHasNotBegun) {
+  submit(once());
+  const std::uint64_t leased_by = attempt("2").engine_start();
+  restarts();
+  registers("A0", 1h, {}, {}, leased_by);
+  EXPECT_TRUE(is_leased("2"));
+  EXPECT_GT(attempt("2").engine_start(), leased_by);
+  ends("2");
+  expect_ended("2", Failure::Ok);
+}
+
+TEST_F(CourseTest, WhatWasLeasedBeforeAnEngineConfirmedTheProcessMayHaveBegun) {
+  submit(once());
+  const std::uint64_t leased_by = attempt("2").engine_start();
+  restarts();
+  registers("A0", 1h, {}, {}, leased_by + 1);
+  expect_ended("2", Failure::NodeLost, "the engine was started anew*");
+}
+
 TEST_F(CourseTest, WhatAPilotGivesBackHasNotBegun) {
   submit(once());
   gives_back("2");

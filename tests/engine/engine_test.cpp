@@ -249,15 +249,18 @@ void EngineTest::refuses(const std::string& allocation_name, Refusal refusal,
 }
 
 void EngineTest::registers(const std::string& name, Duration left,
-                           std::vector<HeldAttempt> held_there, Resources capacity) {
+                           std::vector<HeldAttempt> held_there, Resources capacity,
+                           std::uint64_t confirmed_by) {
   const PilotId id = pilot(name);
   if (capacity.empty()) {
     capacity.set(kCpus, Amount::of(4));
     capacity.set(kMemory, Amount::of(std::int64_t{16} << 30));
   }
   batch(letter_of(id.allocation), BatchState::Running);
-  happens(PilotRegistered{
-      id, 7, node_, capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}});
+  PilotRegistered event{
+      id, 7, node_, capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}};
+  event.confirmed_by = confirmed_by;
+  happens(event);
 }
 
 void EngineTest::disconnects(const std::string& name) {
@@ -462,6 +465,8 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const SaveArrayEnded&) { return Lines{}; }, [&](const SaveRevived&) { return Lines{}; },
       [&](const SaveAllocation&) { return Lines{}; }, [&](const SaveKeep&) { return Lines{}; },
       [&](const SaveReader&) { return Lines{}; },
+      // Behind each welcome.
+      [&](const ConfirmPilot&) { return Lines{}; },
       [&](const StayPilot& a) {
         // Several of one batch job stay whenever one of them has work: one test looks at that.
         if (engine_->pilots().find({a.pilot.allocation, a.pilot.rank == 0 ? 1U : 0U}))

@@ -80,7 +80,7 @@ class EngineTest : public ::testing::Test {
   void accepts(const std::string& allocation);
   void refuses(const std::string& allocation, Refusal refusal, const std::string& text = "no");
   void registers(const std::string& pilot, Duration left = 1h, std::vector<HeldAttempt> held = {},
-                 Resources capacity = {});
+                 Resources capacity = {}, std::uint64_t confirmed_by = 0);
   void disconnects(const std::string& pilot);
   void has_warm(const std::string& pilot, std::vector<std::string> services);
   void starts(const std::string& tasks);

@@ -43,8 +43,8 @@ TEST_F(RestartTest, AnAttemptsEpochHoldsTheStart) {
   restarts();
   registers("A0");
   forget_what_was_asked();
-  EXPECT_EQ(before.epoch >> 40, 1U);
-  EXPECT_EQ(attempt("2").epoch >> 40, 2U);
+  EXPECT_EQ(before.engine_start(), 1U);
+  EXPECT_EQ(attempt("2").engine_start(), 2U);
   EXPECT_EQ(attempt("2").number, before.number) << "it never ran";
 }
 

@@ -57,7 +57,7 @@ std::string Saved::save(const SaveLeases& save) {
     const std::string name = to_string(attempt.task);
     if (outcomes_.contains(attempt.task)) return name + " is leased though it has ended";
     if (leases_.contains(attempt.task)) return name + " is leased twice";
-    if (attempt.epoch >> 40 != starts_) return name + " has an epoch of another start";
+    if (attempt.engine_start() != starts_) return name + " has an epoch of another start";
     if (std::exchange(epochs_[attempt.task], attempt.epoch) >= attempt.epoch)
       return name + " has an old epoch";
     leases_[attempt.task] = {attempt, save.pilot, false, false, save.members};

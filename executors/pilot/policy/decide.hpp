@@ -136,6 +136,12 @@ class Decide {
 
   // What happened here.
   void welcomed(Time now);
+  /// An engine's start has registered this process, and that is on disk there.  The first one is
+  /// told to those that come after it.
+  void confirmed(std::uint64_t engine_start) {
+    if (confirmed_by_ == 0) confirmed_by_ = engine_start;
+  }
+  std::uint64_t confirmed_by() const { return confirmed_by_; }
   void link_lost();
   /// Nothing can be written to the workspace, which may pass: nothing starts meanwhile, and no
   /// task's time runs.
@@ -248,6 +254,7 @@ class Decide {
   Phase phase_{Phase::Working};
   int exit_code_{0};
   bool linked_{false};
+  std::uint64_t confirmed_by_{0};
   bool preparing_{false};
   bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
   bool checks_failed_{false};

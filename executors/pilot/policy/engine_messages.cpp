@@ -45,6 +45,7 @@ std::uint32_t leased_by(const wire::Start& start) {
 
 void apply_message(Decide& decide, const wire::ToPilot& message, Time now) {
   if (message.welcome()) decide.welcomed(now);
+  if (message.confirmed_by() != 0) decide.confirmed(message.confirmed_by());
   for (const wire::Attempt& attempt : message.acknowledged())
     decide.acknowledged(from_wire(attempt), now);
   for (const wire::Start& start : message.start()) {
@@ -71,6 +72,7 @@ void apply_message(Decide& decide, const wire::ToPilot& message, Time now) {
 }
 
 void say_held(const Decide& decide, wire::Register& registration) {
+  registration.set_confirmed_by(decide.confirmed_by());
   for (const auto& [id, state] : decide.held()) {
     wire::Held* held = registration.add_held();
     to_wire(id, held->mutable_attempt());
