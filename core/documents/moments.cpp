@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <ctime>
@@ -96,6 +97,14 @@ bool read_time(std::string_view text, std::tm& parts) {
   return read_as(text, kTimesOfDay, parts);
 }
 
+/// Whether its month has such a day: strptime(3) takes the 30th of February, mktime(3) makes it the 2nd of March.
+bool is_of_calendar(const std::tm& parts) {
+  return std::chrono::year_month_day(std::chrono::year(parts.tm_year + 1900),
+                                     std::chrono::month(static_cast<unsigned>(parts.tm_mon) + 1),
+                                     std::chrono::day(static_cast<unsigned>(parts.tm_mday)))
+      .ok();
+}
+
 /// `tomorrow`, `2026-01-31`; its midnight.
 std::optional<Kind> read_day(std::string_view text, std::tm& parts) {
   parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
@@ -104,10 +113,12 @@ std::optional<Kind> read_day(std::string_view text, std::tm& parts) {
     ++parts.tm_mday;
     return Kind::Fixed;
   }
+  std::optional<Kind> kind;
   if (read_as(text, std::array{"%Y-%m-%d", "%m/%d/%y", "%m.%d.%y", "%m%d%y"}, parts))
-    return Kind::Fixed;
-  if (read_as(text, std::array{"%m/%d", "%m.%d", "%m%d"}, parts)) return Kind::Yearless;
-  return std::nullopt;
+    kind = Kind::Fixed;
+  else if (read_as(text, std::array{"%m/%d", "%m.%d", "%m%d"}, parts))
+    kind = Kind::Yearless;
+  return is_of_calendar(parts) ? kind : std::nullopt;
 }
 
 std::optional<Reading> read_day_and_time(std::string_view day, std::string_view time, double now) {

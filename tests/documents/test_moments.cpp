@@ -36,6 +36,15 @@ TEST_F(MomentsTest, OfThePastAsSlurmReadsThem) {
   EXPECT_EQ(parse_moment("", kNow), std::nullopt);
 }
 
+TEST_F(MomentsTest, ADayThatItsMonthHasNotIsNone) {
+  for (const char* text : {"2027-02-29", "2027-02-30T12:00", "2027-04-31", "02/30/27", "0230",
+                           "10:00 2027-06-31", "2027-00-10"}) {
+    EXPECT_EQ(parse_coming_moment(text, kNow), std::nullopt) << text;
+    EXPECT_EQ(parse_moment(text, kNow), std::nullopt) << text;
+  }
+  EXPECT_EQ(parse_moment("2028-02-29", kNow), 1'835'395'200);
+}
+
 TEST_F(MomentsTest, ToComeATimeOfDayThatIsOverIsTomorrows) {
   EXPECT_EQ(parse_coming_moment("16:00", kNow), kNow + 8 * kHour);
   EXPECT_EQ(parse_coming_moment("07:30", kNow), kNow + kDay - kHour / 2);
