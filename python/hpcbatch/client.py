@@ -43,12 +43,16 @@ class EngineAway(Error):
 def _encoded(body: object) -> bytes:
     """As bytes.  Names of files that are no UTF-8 are texts with surrogates in Python (PEP 383), and go as they are."""
     try:
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         wrong = error.object[error.start]
         raise Refused(
             400,
             f"a text of the request holds U+{ord(wrong):04X}, half of a character of UTF-16, which is no text alone",
+        ) from None
+    except ValueError:
+        raise Refused(
+            400, "a number of the request is nan or infinite, which JSON cannot say; write a number, or a text"
         ) from None
 
 

@@ -45,6 +45,12 @@ def test_the_engine_is_found_where_it_listens(tmp_path, monkeypatch, left):
         thread.join()
 
 
+def test_a_number_that_json_cannot_say_is_refused_with_a_sentence():
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(client.Refused, match="nan or infinite"):
+            client._encoded({"tasks": [{"command": ["true"], "cpus": number}]})
+
+
 def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     door.bind(str(tmp_path / "socket"))
