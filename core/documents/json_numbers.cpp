@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -19,6 +21,35 @@ class Whole : public JsonMaker<Whole> {
   void begin(boost::json::storage_ptr storage) { stack_.reset(std::move(storage)); }
   void has_value() {}
   boost::json::value take() { return stack_.release(); }
+};
+
+class KeyWatch : public JsonMaker<KeyWatch> {
+ public:
+  void has_value() {}
+  bool on_object_begin(Error&) {
+    keys_.emplace_back();
+    return true;
+  }
+  bool on_object_end(std::size_t n, Error& error) {
+    keys_.pop_back();
+    return JsonMaker::on_object_end(n, error);
+  }
+  bool on_key_part(Text text, std::size_t n, Error& error) {
+    key_.append(text.data(), text.size());
+    return JsonMaker::on_key_part(text, n, error);
+  }
+  bool on_key(Text text, std::size_t n, Error& error) {
+    key_.append(text.data(), text.size());
+    if (!keys_.back().insert(key_).second && !repeated_) repeated_ = key_;
+    key_.clear();
+    return JsonMaker::on_key(text, n, error);
+  }
+  std::optional<std::string> repeated() const { return repeated_; }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  ///< of each object that is open
+  std::string key_;
+  std::optional<std::string> repeated_;
 };
 
 constexpr std::string_view kOfNumbers = "0123456789+-.eE";
@@ -53,6 +84,13 @@ boost::json::value parse_json(std::string_view text, boost::system::error_code& 
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (!error && read < text.size()) error = boost::json::error::extra_data;
   return error ? boost::json::value() : parser.handler().take();
+}
+
+std::optional<std::string> repeated_key(std::string_view text) {
+  boost::json::basic_parser<KeyWatch> parser{{}};
+  boost::system::error_code error;
+  parser.write_some(false, text.data(), text.size(), error);
+  return error ? std::nullopt : parser.handler().repeated();
 }
 
 std::string with_plain_numbers(std::string_view json) {

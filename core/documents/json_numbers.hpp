@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -99,6 +100,10 @@ class JsonMaker {
 boost::json::value parse_json(std::string_view text, boost::system::error_code& error,
                               boost::json::storage_ptr storage = {},
                               const boost::json::parse_options& options = {});
+
+/// A key that stands twice in an object of this text, of which all but the last would be lost.  No value where there
+/// is none, or where the text is no JSON.
+std::optional<std::string> repeated_key(std::string_view text);
 
 // JSON whose numbers people and simple tools can read.
 

@@ -131,6 +131,30 @@ TEST_F(SubmitTest, ABadFileSubmitsNothing) {
   EXPECT_TRUE(engine().requests().empty());
 }
 
+TEST_F(SubmitTest, AFileOfWhichAPartWouldBeLostIsRefused) {
+  accept();
+  const auto refusal = [&](const std::string& name, const std::string& text) {
+    const CliResult result = cli({"submit", "--file", file(name, text)});
+    EXPECT_EQ(result.exit_code, 2) << text;
+    return result.err;
+  };
+  EXPECT_THAT(refusal("t.jsonl", "{\"command\": [\"a\"], \"command\": [\"b\"]}\n"),
+              HasSubstr("t.jsonl:1: the key 'command' stands here a second time"));
+  EXPECT_THAT(
+      refusal("t.jsonl", "{\"command\": [\"a\"], \"env\": {\"A\": \"1\", \"\\u0041\": \"2\"}}\n"),
+      HasSubstr("t.jsonl:1: the key 'A' stands here a second time"));
+  EXPECT_THAT(
+      refusal("t.jsonl", "{\"command\": [\"a\"]}\n{\"command\": [\"a\"], \"cpus\": 1e999}\n"),
+      HasSubstr("t.jsonl:2: a number is larger than 1.8e308"));
+  EXPECT_THAT(refusal("t.jsonl", "{\"command\": [\"a\", null]}\n"),
+              HasSubstr("t.jsonl:1: word 2 of `command` is null"));
+  EXPECT_THAT(refusal("t.yaml", "- command: [ls, ~]\n"),
+              HasSubstr("t.yaml:1: word 2 of `command` is null; write \"\" for an empty word"));
+  EXPECT_THAT(refusal("t.yaml", "- command:\n  - rm\n  -\n"),
+              HasSubstr("word 2 of `command` is null"));
+  EXPECT_TRUE(engine().requests().empty());
+}
+
 TEST_F(SubmitTest, AScriptThatReliesOnVariablesOfABatchSystemIsRefused) {
   accept();
   const std::string script =

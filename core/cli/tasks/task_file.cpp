@@ -4,6 +4,7 @@
 #include "cli/process/process.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/items.hpp"
+#include "documents/json_numbers.hpp"
 #include "documents/task_values.hpp"
 #include "documents/texts.hpp"
 #include "documents/view.hpp"
@@ -70,6 +71,12 @@ std::string as_list(const std::string& text) {
 
 void check_command(const json::value& value, const std::string& file, int line) {
   if (value.is_array()) {
+    const auto* const none = std::find(value.get_array().begin(), value.get_array().end(), nullptr);
+    if (none != value.get_array().end())
+      refuse(file, line,
+             "word " + std::to_string(none - value.get_array().begin() + 1) +
+                 " of `command` is null; write \"\" for an empty word, or quotation marks around ~ "
+                 "and null");
     const bool has_others = std::any_of(value.get_array().begin(), value.get_array().end(),
                                         [](const json::value& word) { return !word.is_string(); });
     if (has_others)
@@ -213,8 +220,17 @@ json::value one_of_in(const View& view) {
   return ways;
 }
 
+json::value words_of(const View& view) {
+  json::value words = plain(view.node(), view.file());
+  for (std::size_t i = 0; words.is_array() && i < words.get_array().size(); ++i) {
+    if (view.node().items[i].kind == Node::Kind::Null) words.get_array()[i] = nullptr;
+  }
+  return words;
+}
+
 json::value typed(const TaskKey& key, const View& view) {
   const auto made = [&]() -> json::value {
+    if (key.name == "command") return words_of(view);
     switch (key.type) {
       case TaskKey::Type::Gpus:
       case TaskKey::Type::Amounts:
@@ -478,6 +494,10 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
     if (!task.is_object())
       throw DocumentError(file, line,
                           "a task must be a JSON object, like {\"command\": [\"true\"]}");
+    if (const auto key = repeated_key(content))
+      refuse(file, line, "the key '" + *key + "' stands here a second time");
+    if (holds_infinity(task))
+      refuse(file, line, "a number is larger than 1.8e308, the largest that a double holds");
     json::object& keys = task.get_object();
     for (auto& entry : keys)
       entry.value() =
