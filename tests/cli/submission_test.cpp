@@ -2,7 +2,7 @@
 #include "cli/tasks/submission.hpp"
 #include "cli/process/process.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <boost/json/parse.hpp>
 
 namespace hpcbatch {
@@ -56,6 +56,22 @@ TEST(Submission, PathsAreMadeAbsoluteFromTheDirectoryOfTheTask) {
   EXPECT_EQ(task.at("inputs"),
             json::parse(R"({"audio": "/here/a.wav", "more": ["/here/1", "/here/2"]})"));
   EXPECT_EQ(task.at("outputs"), json::parse(R"({"csv": "/o.csv"})"));
+}
+
+TEST(Submission, NoPathBeginsInAFolderThatIsMistakenForTheHome) {
+  const auto refusal = [](const std::string& key, const std::string& path) {
+    WorkOptions work;
+    work.said = {{"command", {"true"}}, {key, {path}}};
+    try {
+      return "taken: " + std::string(task_of(work, "/here").at(key).as_string());
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+  };
+  for (const char* key : {"stdout", "stdin", "directory"})
+    EXPECT_THAT(refusal(key, "~/x"), testing::HasSubstr("'~/x': ~ is not read as your home here"));
+  EXPECT_EQ(refusal("stdout", "./~/x"), "taken: /here/~/x");
+  EXPECT_EQ(refusal("stdout", "~x"), "taken: /here/~x");
 }
 
 TEST(Submission, SharesDirectoryAndEnvironment) {

@@ -202,6 +202,13 @@ void tell_missing_folders(const WorkOptions& work, const std::string& directory)
 }
 
 std::string absolute_path(const std::string& from, const std::string& path, const Items& items) {
+  // A shell does not expand the ~ of --stdout=~/x, and nothing expands that of a file of tasks: the task
+  // would make a folder called ~, whose removal by that name removes the home.
+  if (path == "~" || path.starts_with("~/"))
+    throw CommandError(kExitUsage,
+                       "'" + show_text(path, 200) +
+                           "': ~ is not read as your home here; write the whole path, or ./~ "
+                           "for a folder of that name");
   const auto is_absolute = [&](const json::value& item) {
     return with_item(path, item_of(item, items.columns)).starts_with('/');
   };
