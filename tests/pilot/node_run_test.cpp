@@ -38,10 +38,12 @@ struct NodeRunTest : testing::Test {
     wait_for_end(agent);
     agent = 0;
   }
-  /// $rsh is node-rsh.
+  /// $rsh is node-rsh, $run is node-run.
   Ran shell(const std::string& script, std::chrono::milliseconds time = 60s) const {
-    const auto ran =
-        run_in_time({"bash", "-c", "rsh=" + folder + "/node-rsh; exec 2>&1; " + script}, time);
+    const auto ran = run_in_time(
+        {"bash", "-c",
+         "rsh=" + folder + "/node-rsh; run=" + folder + "/node-run; exec 2>&1; " + script},
+        time);
     EXPECT_TRUE(ran) << "not within its time: " << script;
     return ran.value_or(Ran{});
   }
@@ -96,6 +98,21 @@ TEST_F(NodeRunTest, OneThatIsNotThereSaysSo) {
   const Ran ran = shell("$rsh elsewhere true");
   EXPECT_EQ(shell_code_of(ran.status), 2);
   EXPECT_NE(ran.out.find("'elsewhere' is no node of the task"), std::string::npos) << ran.out;
+}
+
+TEST_F(NodeRunTest, NodesThatTheTaskDoesNotHaveAreRefused) {
+  for (const char* names : {"gone", "there,gone", "''"}) {
+    const Ran ran = shell("$run -w " + std::string(names) + " echo started");
+    EXPECT_EQ(shell_code_of(ran.status), 2) << ran.out;
+    EXPECT_EQ(ran.out.find("started"), std::string::npos) << ran.out;
+  }
+  EXPECT_EQ(shell("$run -w there echo started").out, "started\n");
+}
+
+TEST_F(NodeRunTest, TheFirstNodeIsNotWaitedForByAnother) {
+  const Ran ran = shell("$rsh there \"$run -w here true\"", 20s);
+  EXPECT_EQ(shell_code_of(ran.status), 125) << ran.out;
+  EXPECT_NE(ran.out.find("only the first node of the task, here"), std::string::npos) << ran.out;
 }
 
 TEST_F(NodeRunTest, WithItsAgentEndsWhatItHasStarted) {

@@ -76,6 +76,10 @@ class Caller {
       : folder_(std::move(folder)), nodes_(std::move(nodes)), own_(own) {}
 
   const std::vector<TaskNode>& nodes() const { return nodes_.nodes; }
+  bool has(const std::string& name) const {
+    return std::any_of(nodes().begin(), nodes().end(),
+                       [&](const TaskNode& node) { return node.name == name; });
+  }
   /// In a process of its own: the exit code.
   int run(const Rank& rank, const std::vector<std::string>& argv) const;
 
@@ -219,6 +223,10 @@ std::vector<std::string> environment_of(const Rank& rank, std::size_t nodes) {
 
 int Caller::run_there(const Rank& rank, const std::vector<std::string>& argv) const {
   const TaskNode& node = nodes_.nodes[rank.node];
+  if (rank.node == 0) {
+    complain("only the first node of the task, " + node.name + ", can start processes there");
+    return kLost;
+  }
   const auto place = place_of(node.rank);
   if (!place) {
     complain("node " + node.name + " of the task does not answer: its pilot has said nothing in " +
@@ -384,7 +392,9 @@ std::optional<Asked> read_asked(const std::vector<std::string>& arguments) {
         word.size() > 2 ? word.substr(2) : (at + 1 < arguments.size() ? arguments[++at] : "");
     if (name == "-w") {
       asked.names = names_in(value);
-      continue;
+      if (!asked.names.empty()) continue;
+      complain("-w names no node");
+      return std::nullopt;
     }
     const auto count = count_of(value);
     if (!count) {
@@ -405,6 +415,11 @@ std::optional<Asked> read_asked(const std::vector<std::string>& arguments) {
 
 /// The places in the list of those that are meant.
 std::optional<std::vector<std::size_t>> nodes_meant(const Caller& caller, const Asked& asked) {
+  for (const std::string& name : asked.names) {
+    if (caller.has(name)) continue;
+    complain("'" + name + "' is no node of the task");
+    return std::nullopt;
+  }
   std::vector<std::size_t> meant;
   for (std::size_t at = 0; at < caller.nodes().size(); ++at) {
     const std::string& name = caller.nodes()[at].name;
