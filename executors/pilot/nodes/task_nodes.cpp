@@ -145,6 +145,8 @@ std::map<std::string, std::string> nodes_variables(const std::string& folder,
       {"HYDRA_LAUNCHER_EXEC", rsh},
       {"HYDRA_RMK", "user"},
       {"HYDRA_HOST_FILE", folder + kHydraFile},
+      // Else it would give ranks on all nodes the first one's TMPDIR and GPUs.
+      {"HYDRA_ENV", "none"},
       {"I_MPI_HYDRA_BOOTSTRAP", "rsh"},
       {"I_MPI_HYDRA_BOOTSTRAP_EXEC", rsh},
       {"I_MPI_HYDRA_RMK", "user"},
