@@ -218,6 +218,8 @@ void SlurmOptions::take_all() {
     std::string_view ours = one->directive->option_of_submit();
     ours = ours.substr(0, ours.find('='));
     if (one->by != SaidBy::Script && !ours.empty()) terms_.settled.push_back(ours);
+    if (one->by != SaidBy::Script && one->directive->name.starts_with("ntasks"))
+      terms_.settled.emplace_back("--ntasks");
     if (one->by != SaidBy::Script && one->directive->name == "dependency")
       terms_.settled.insert(terms_.settled.end(), kDependencyOptions.begin(),
                             kDependencyOptions.end());
@@ -553,14 +555,14 @@ std::uint64_t SlurmOptions::spread_tasks() {
   constexpr std::uint64_t kMost = 1'000'001;
   if (terms_.tasks == 0)
     terms_.tasks = static_cast<std::uint32_t>(std::min(kMost, std::uint64_t{each} * terms_.nodes));
-  if (terms_.nodes == 1) return std::max(1U, terms_.tasks);
+  if (terms_.nodes == 1 && terms_.tasks < 2) return 1;
   if (terms_.tasks == 0) terms_.tasks = terms_.nodes;
   const std::uint32_t asked = terms_.nodes;
-  if (each != 0) terms_.nodes = std::max(asked, (terms_.tasks + each - 1) / each);
+  if (each != 0 && asked > 1) terms_.nodes = std::max(asked, (terms_.tasks + each - 1) / each);
   terms_.nodes = std::min(terms_.nodes, terms_.tasks);
   const std::string nodes = std::to_string(terms_.nodes);
   if (terms_.nodes != asked) terms_.options.insert(terms_.options.end(), {"--nodes", nodes});
-  if (terms_.nodes > 1)
+  if (terms_.tasks > 1)
     terms_.options.insert(terms_.options.end(), {"--ntasks", std::to_string(terms_.tasks)});
   return (terms_.tasks + terms_.nodes - 1) / terms_.nodes;
 }

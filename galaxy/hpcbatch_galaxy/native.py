@@ -134,7 +134,9 @@ def _spread(needs, gpus_of):
         nodes = max(nodes, math.ceil(tasks / each))
     nodes = min(nodes, tasks)
     if nodes > 1:
-        needs.update(nodes=nodes, ntasks=tasks)
+        needs["nodes"] = nodes
+    if tasks > 1:
+        needs["ntasks"] = tasks
     of_node = math.ceil(tasks / nodes)
     if of_node > 1:
         # One process tree on each node: what sbatch would give to all of its tasks there.

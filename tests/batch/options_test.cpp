@@ -99,7 +99,7 @@ TEST(SlurmOptionsTest, WhatItsCallerSettles) {
   SlurmOptions options("#SBATCH ");
   options.read({"-c", "2", "--nodes=9"}, "job.sh:2: ");
   options.read({"-n1", "--mem-per-cpu=1G", "-N1"}, "", SaidBy::Caller);
-  EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--mem", "--nodes"));
+  EXPECT_THAT(options.finish().settled, ElementsAre("--cpus", "--ntasks", "--mem", "--nodes"));
   SlurmOptions waits("#SBATCH ");
   waits.read({"--no-requeue", "-d", "singleton"}, "", SaidBy::Caller);
   const std::vector<std::string_view> settled = waits.finish().settled;
@@ -128,21 +128,22 @@ TEST(SlurmOptionsTest, NamesAreMeantAsTheyStand) {
 TEST(SlurmOptionsTest, AllOfANodeIsAskedForWhereverTheLineStands) {
   for (const char* line : {"--exclusive -c 4", "-c 4 --exclusive"})
     EXPECT_THAT(slurm(line).options, ElementsAre("--cpus", "4", "--cpus", "all")) << line;
-  EXPECT_THAT(slurm("--exclusive -n 4 --mem-per-cpu=1G").options, ElementsAre("--cpus", "all"));
+  EXPECT_THAT(slurm("--exclusive -n 4 --mem-per-cpu=1G").options,
+              ElementsAre("--ntasks", "4", "--cpus", "all"));
   EXPECT_THAT(slurm("--exclusive --exclusive=user -c 4").options, ElementsAre("--cpus", "4"));
 }
 
 TEST(SlurmOptionsTest, SeveralTasksShareOneNode) {
   const Terms terms = slurm("-n 4 -c 2 --mem-per-cpu=1G -N 1");
-  EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--cpus", "8"));
+  EXPECT_THAT(terms.options, ElementsAre("--cpus", "2", "--ntasks", "4", "--cpus", "8"));
   EXPECT_EQ(terms.memory_per_cpu, std::uint64_t{1} << 30U);
   EXPECT_EQ(terms.tasks, 4U);
   EXPECT_TRUE(terms.says_cpus);
   EXPECT_EQ(slurm("--ntasks-per-node=3").tasks, 3U);
   EXPECT_THAT(slurm("-n 2 --gpus-per-task=a100:2").options,
-              ElementsAre("--gpus", "a100:2", "--gpus", "a100:4", "--cpus", "2"));
+              ElementsAre("--gpus", "a100:2", "--ntasks", "2", "--gpus", "a100:4", "--cpus", "2"));
   const Terms of_gpus = slurm("-n 2 -G 2 --cpus-per-gpu=3 --mem-per-gpu=1M");
-  EXPECT_THAT(of_gpus.options, ElementsAre("--gpus", "2"));
+  EXPECT_THAT(of_gpus.options, ElementsAre("--gpus", "2", "--ntasks", "2"));
   EXPECT_EQ(of_gpus.cpus_per_gpu, 3U);
   EXPECT_EQ(of_gpus.memory_per_gpu, 1U << 20U);
   EXPECT_THAT(refused(slurm, "-c 2 -G 2 --cpus-per-gpu=3"), HasSubstr("mutually exclusive"));
@@ -367,7 +368,7 @@ TEST(PbsOptionsTest, ChunksAreNodes) {
   EXPECT_THAT(pbs("-l select=2 -l place=scatter").options,
               ElementsAre("--nodes", "2", "--ntasks", "2", "--cpus", "1"));
   const Terms packed = pbs("-l select=4:ncpus=2:mem=1gb -l place=pack:excl");
-  EXPECT_THAT(packed.options, ElementsAre("--cpus", "8", "--mem", "4294967296"));
+  EXPECT_THAT(packed.options, ElementsAre("--ntasks", "4", "--cpus", "8", "--mem", "4294967296"));
   EXPECT_EQ(packed.tasks, 4U);
   EXPECT_THAT(pbs("-l select=3 -l select=1:ncpus=4").options, ElementsAre("--cpus", "4"))
       << "the last holds";

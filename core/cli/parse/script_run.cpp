@@ -46,6 +46,12 @@ hpcbatch_slurm() {
   hpcbatch_set SLURM_JOB_NODELIST "$hpcbatch_node"
   hpcbatch_set SLURM_NODELIST "$hpcbatch_node"
   hpcbatch_set SLURMD_NODENAME "$hpcbatch_node"
+  if [ -z "${HPCBATCH_NODES_FOLDER-}" ]; then
+    hpcbatch_set HYDRA_LAUNCHER fork
+    hpcbatch_set HYDRA_RMK user
+    hpcbatch_set I_MPI_HYDRA_BOOTSTRAP fork
+    hpcbatch_set I_MPI_HYDRA_RMK user
+  fi
   hpcbatch_set SLURM_NODEID 0
   hpcbatch_set SLURM_PROCID 0
   hpcbatch_set SLURM_LOCALID 0

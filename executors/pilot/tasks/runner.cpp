@@ -8,8 +8,10 @@
 #include "pilot/tasks/slot.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 
 #include <fcntl.h>
@@ -90,6 +92,8 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   wire::Start& start = task.start;
   if (start.nodes_size() > 1) {
     if (auto refusal = join_nodes(task)) return refusal;
+  } else if (start.ntasks() != 0 && start.container().empty() && !start.has_service()) {
+    if (auto refusal = tell_launchers(task)) return refusal;
   }
   if (start.argv_size() == 0) return Refusal{Failure::ToolFailed, "it has no command", 0};
   if (has_directory(start)) {
@@ -143,6 +147,23 @@ std::optional<Refusal> Runner::join_nodes(Running& task) {
       start.add_argv(word);
     return std::nullopt;
   }
+  return put_nodes(task, allocation);
+}
+
+/// Of a task on one node that says how many processes of MPI it starts: a launcher would ask the
+/// node, or Slurm.
+std::optional<Refusal> Runner::tell_launchers(Running& task) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string name(host.data());
+  task.start.add_nodes()->set_name(name.substr(0, name.find('.')));
+  task.nodes = place_.scratch + "/nodes-" + attempt_directory(task.start.attempt());
+  return put_nodes(task, place_.names.pilot);
+}
+
+/// What its command and the launchers of MPI read of its nodes, into the folder for that.
+std::optional<Refusal> Runner::put_nodes(Running& task, const std::string& allocation) {
+  wire::Start& start = task.start;
   std::uint32_t cpus = 1;
   for (const wire::Amount& amount : start.granted()) {
     if (amount.name() == "cpus")

@@ -168,6 +168,8 @@ class Runner {
   Slot& slot(unsigned number);
   std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
   std::optional<Refusal> join_nodes(Running& task);
+  std::optional<Refusal> tell_launchers(Running& task);
+  std::optional<Refusal> put_nodes(Running& task, const std::string& allocation);
   std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
                                        std::shared_ptr<const BaseEnvironment> base);
   std::optional<Refusal> look_at_container(Running& task);
