@@ -536,6 +536,9 @@ void put_place(Rank& rank, const Step& step, const Asked& asked, unsigned number
   EnvironmentMap own{{"SLURM_PROCID", std::to_string(number)},
                      {"SLURM_LOCALID", std::to_string(place.local)}};
   if (step.is_wide()) own["SLURMD_NODENAME"] = step.name_of(node);
+  // MPICH's programs end by this, with its text, where each would run as the only process of its MPI.
+  if (step.tasks > 1 && asked.value("mpi", "SLURM_MPI_TYPE").value_or("") != "none")
+    own["PMI_PORT"] = "srun-starts-no-MPI-here-say-mpirun:1";
   if (node != 0) {
     std::vector<std::string> words{of_environment(asked.environment(), "HPCBATCH_NODE_RUN"), "-w",
                                    step.name_of(node), "--", "env"};

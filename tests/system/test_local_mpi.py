@@ -1,7 +1,8 @@
-"""Programs of MPI on one node: launchers start as many processes as the task says."""
+"""Programs of MPI on one node: launchers start as many processes as the task says, and nothing runs as several of one."""
 
 import pytest
 from mpi_tasks import MPI_HERE, Programs
+from slurm_commands import Commands
 
 # As a shell script sets what tests of MPI need here.
 SET_HERE = "".join(f"export {word}\n" for word in MPI_HERE if word != "--env")
@@ -43,3 +44,16 @@ def test_a_launcher_starts_what_a_script_says(home, programs, lines, library):
 def test_a_script_of_slurm_that_says_no_tasks_starts_some_by_itself(home, programs):
     launcher, program = programs.mpi["mpich"]
     assert run_script(home, "#SBATCH -c 2", launcher, "-n", "2", program) == sum_over(2)
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_what_starts_no_mpi_says_so(home, programs, library):
+    program = programs.mpi[library][1]
+    for words in ("srun", "-n", "2"), (home.program, "node-run"):
+        env = Commands(home).env
+        done = home.verb("run", "--ntasks", "2", *MPI_HERE, "--", *words, program, **env)
+        assert done.code != 0 and done.out == "", (words, done)
+        assert "mpirun" in done.err or "direct launched" in done.err, (words, done.err)
+    if library == "mpich":
+        alone = home.ok("run", "--ntasks", "2", *MPI_HERE, "--", "srun", "--mpi=none", program)
+        assert alone.split()[:2] == sum_over(1)

@@ -46,6 +46,10 @@ constexpr int kConnectMs = 5'000;
 constexpr useconds_t kUntilToldUs = 1'500'000;
 constexpr std::array kForwarded = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
+// A program of MPI that finds no launcher would run as one process, as often as there are ranks.  By
+// this it ends, with its text: MPICH's and those after it connect to where the variable says.
+constexpr const char* kNoMpi = "node-run-starts-no-MPI-say-mpirun:1";
+
 constexpr const char* kHelp =
     "usage: hpcbatch node-run [-n PROCESSES] [-N NODES] [-w NODE,...] [-K] [--] COMMAND...\n"
     "Starts COMMAND on the nodes of the task in which it is called: on each of them once, or as\n"
@@ -481,6 +485,7 @@ int run_on_nodes(const std::vector<std::string>& arguments) {
   }
   ::setenv("SLURM_STEP_NUM_TASKS", std::to_string(ranks.size()).c_str(), 1);
   ::setenv("HPCBATCH_RANKS", std::to_string(ranks.size()).c_str(), 1);
+  if (ranks.size() > 1) ::setenv("PMI_PORT", kNoMpi, 1);
   return run_all(*caller, ranks, asked->argv, asked->ends_others);
 }
 
