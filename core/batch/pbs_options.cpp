@@ -450,18 +450,15 @@ void PbsOptions::spread() {
     terms_.tasks = static_cast<std::uint32_t>(
         std::min(kMostTasks, std::max<std::uint64_t>(1, terms_.tasks) * chunks));
   }
-  if (terms_.nodes == 1) {
-    if (terms_.tasks > 1)
-      terms_.options.insert(terms_.options.end(), {"--ntasks", std::to_string(terms_.tasks)});
-    return;
-  }
   // Torque's list of nodes has each as often as it has cpus.
   const std::uint64_t each = is_torque_ ? cpus_ : terms_.tasks;
   terms_.tasks = static_cast<std::uint32_t>(
       std::min(kMostTasks, terms_.nodes * std::max<std::uint64_t>(1, each)));
-  const Words words{"--nodes", std::to_string(terms_.nodes), "--ntasks",
-                    std::to_string(terms_.tasks)};
-  terms_.options.insert(terms_.options.end(), words.begin(), words.end());
+  const auto add = [&](const char* option, std::uint32_t count) {
+    if (count > 1) terms_.options.insert(terms_.options.end(), {option, std::to_string(count)});
+  };
+  add("--nodes", terms_.nodes);
+  add("--ntasks", terms_.tasks);
 }
 
 Terms PbsOptions::finish() {

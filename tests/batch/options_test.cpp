@@ -328,7 +328,8 @@ TEST(PbsOptionsTest, AreOptionsOfSubmit) {
   EXPECT_THAT(pbs("-l min_walltime=0:10:00,max_walltime=1:00:00").options,
               ElementsAre("--time-request", "600s", "--time", "3600s"));
   EXPECT_THAT(pbs("-l nodes=1:ppn=4,walltime=1:00:00,pmem=1gb").options,
-              ElementsAre("--time", "3600s", "--cpus", "4"));
+              ElementsAre("--time", "3600s", "--ntasks", "4", "--cpus", "4"))
+      << "as its list of nodes has four lines";
   EXPECT_EQ(pbs("-l nodes=1:ppn=4,pmem=1gb").memory_per_cpu, std::uint64_t{1} << 30U);
   EXPECT_THAT(pbs("-o out.^array_index^ -j oe -v A=1,B -V -h").options,
               ElementsAre("--stdout", "out.{index}", "--export", "ALL,A=1,B", "--hold"));
