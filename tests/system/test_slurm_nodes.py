@@ -62,6 +62,8 @@ def test_a_command_is_told_of_its_nodes_and_starts_on_each(wide):
     four = "$HPCBATCH_NODE_RUN -n 4 sh -c 'echo $HPCBATCH_NODE_INDEX; exit $HPCBATCH_RANK'"
     some = run(wide, "--nodes", "2", "--ntasks-per-node", "2", "--", "sh", "-c", four)
     assert some.code == 3 and sorted(some.out.split()) == ["0", "0", "1", "1"]
+    shared = run(wide, "--nodes", "2", "--ntasks", "3", "--cpus", "4", "--", "sh", "-c", "echo $OMP_NUM_THREADS")
+    assert shared.out == "2\n", "eight cpus for three processes"
 
     # Input goes to the first rank; streams and exit codes come from the right places.
     second = "$HPCBATCH_NODE_RUN -w ${HPCBATCH_NODES#*,} sh -c 'cat; echo bad >&2; exit 7'"

@@ -215,8 +215,12 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
     if (amount.name().starts_with(kGpusOfKind)) gpu_kind = amount.name().substr(kGpusOfKind.size());
   }
   if (start.memory() != 0) memory = start.memory();
+  std::int64_t threads = cpus / kWhole;
+  // Its processes share the cpus.  On one node scripts often say processes and mean threads.
+  if (start.nodes_size() > 1 && start.ntasks() != 0)
+    threads = threads * start.nodes_size() / start.ntasks();
   std::map<std::string, std::string> variables{
-      {"OMP_NUM_THREADS", std::to_string(std::max<std::int64_t>(1, cpus / kWhole))},
+      {"OMP_NUM_THREADS", std::to_string(std::max<std::int64_t>(1, threads))},
       {"TMPDIR", temporary_directory},
   };
   for (const wire::Variable& variable : start.variables())
