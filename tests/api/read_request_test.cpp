@@ -174,6 +174,13 @@ TEST(ReadSubmit, SeveralTasksDoNotWriteOneFile) {
   EXPECT_EQ(of_one(R"("array": "1-5", "stdout": "/log", "open_mode": "append")"), "accepted")
       << "several may add to a file";
   EXPECT_EQ(of_one(R"("inputs": {"a": "/one.{}"})"), "accepted") << "a file may be called that";
+  EXPECT_EQ(of_one(R"("stdin": "/d/./f", "stdout": "/d/f")"),
+            "task: stdin and stdout are the same file, /d/f, which would be emptied before it is "
+            "read; write to another file");
+  EXPECT_THAT(of_one(R"("items": ["/a", "/b"], "stdin": "{}", "stderr": "{}")"),
+              testing::HasSubstr("stdin and stderr are the same file"));
+  EXPECT_EQ(of_one(R"("stdin": "/dev/null", "stdout": "/dev/null")"), "accepted");
+  EXPECT_EQ(of_one(R"("stdin": "/f", "stdout": "/f", "open_mode": "append")"), "accepted");
   EXPECT_EQ(of_one(R"("items": ["a", "b", "a"], "stdout": "/o.{}")"),
             "task: items 1 and 3 are both 'a', and both would write /o.{}; put {index} into the "
             "path");

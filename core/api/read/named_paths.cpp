@@ -154,6 +154,17 @@ std::string one_name(const std::string& path) {
   return is_plain ? path : std::filesystem::path(path).lexically_normal().string();
 }
 
+/// It is emptied before the command reads it.
+void check_not_read(const TaskRequest& task, const Written& written, const std::string& what) {
+  if (!written.is_stream || task.standard_input.empty() ||
+      one_name(task.standard_input) != one_name(std::string(written.path)))
+    return;
+  throw BadRequest(fmt::format(
+      "{}: stdin and {} are the same file, {}, which would be emptied before it is read; "
+      "write to another file",
+      what, written.what, written.path));
+}
+
 /// Of a path that differs by its item alone.
 void check_items(const TaskRequest& task, const Written& written, const Item& example,
                  const std::string& what) {
@@ -205,7 +216,9 @@ void check_own_paths(const TaskRequest& task, const std::string& what) {
   const Item example = example_item(task);
   if (!is_array(task)) check_streams_alone(task, what);
   for (const Written& written : written_by(task)) {
-    if (tasks < 2 || is_shared(task, written)) continue;
+    if (is_shared(task, written)) continue;
+    check_not_read(task, written, what);
+    if (tasks < 2) continue;
     if (!has_place(written.path, example)) {
       throw BadRequest(
           fmt::format("{}: all {} tasks would write {} ({}); put {{index}}, {{id}} or, for the "
