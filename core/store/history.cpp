@@ -212,15 +212,14 @@ std::vector<ResultRow> History::apart(const ResultRow& row) {
 }
 
 ChangeFeed History::runs(std::uint64_t after, std::uint32_t limit) {
-  ChangeFeed feed{{}, after, false};
+  ChangeFeed feed{{}, std::max(after, newest_change()), false};
+  // What never ran is left out here: however much of it was cancelled, it hides none of the others.
   sqlite::Statement rows = db_.query("SELECT " RESULT_COLUMNS
-                                     " FROM results WHERE sequence>? ORDER BY sequence DESC "
-                                     "LIMIT ?");
+                                     " FROM results WHERE sequence>? AND started<>0 AND pilot<>x'' "
+                                     "ORDER BY sequence DESC LIMIT ?");
   rows.bind(after, limit);
   while (feed.rows.size() < limit && rows.step()) {
-    ResultRow row = read_result(rows);
-    feed.cursor = std::max(feed.cursor, row.sequence);
-    if (!row.outcome.started || row.pilot.empty()) continue;
+    const ResultRow row = read_result(rows);
     std::vector<ResultRow> each = each_of(row, rows.text(kDetails));
     for (; !each.empty() && feed.rows.size() < limit; each.pop_back())
       feed.rows.push_back(std::move(each.back()));

@@ -180,5 +180,20 @@ TEST_F(RunsTest, AreEachByItselfAndOnceWhoeverFollows) {
   EXPECT_TRUE(store->history().runs(cursor, 7).rows.empty());
 }
 
+TEST_F(RunsTest, WhatNeverRanHidesNoRun) {
+  Write ran = result(1, 0, Failure::Ok);
+  std::get<SaveResult>(ran.what).outcome.started = from_microseconds(1000);
+  std::vector<Write> writes{array(1, IndexRange{0, 0}), std::move(ran)};
+  for (std::uint64_t id = 2; id <= 50; ++id) {
+    writes.push_back(array(id, IndexRange{0, 0}));
+    writes.push_back(result(id, 0, Failure::Cancelled));
+  }
+  save(std::move(writes));
+  const ChangeFeed feed = store->history().runs(0, 10);
+  ASSERT_EQ(feed.rows.size(), 1U);
+  EXPECT_EQ(feed.rows.front().array, ArrayId{1});
+  EXPECT_EQ(feed.cursor, store->history().newest_change());
+}
+
 }  // namespace
 }  // namespace hpcbatch::store
