@@ -8,6 +8,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include <unistd.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -33,6 +35,21 @@ Refusal refusal(const std::vector<std::string>& words) {
     return {error.exit_code(), error.what()};
   }
   return {};
+}
+
+TEST(Parse, InAFolderThatIsGoneOnlyWhatNeedsItIsRefused) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path gone =
+      std::filesystem::temp_directory_path() / ("hpcbatch-gone-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  EXPECT_EQ(refusal({"list"}).text, "");
+  EXPECT_EQ(refusal({"wait", "12"}).text, "");
+  EXPECT_THAT(refusal({"tools", "new", "loudness"}).text,
+              HasSubstr("cannot tell the current directory: No such file or directory; change to "
+                        "one that exists"));
+  std::filesystem::current_path(before);
 }
 
 TEST(Parse, RunTakesNeedsAndWhateverStandsAfterTheDashes) {

@@ -346,7 +346,11 @@ namespace detail {
 
 std::string whole_path(const std::string& path) {
   if (path.empty()) throw std::invalid_argument("an empty text is not a path");
-  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  std::error_code error;
+  std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
+  if (error)
+    throw std::invalid_argument("cannot tell the current directory: " + error.message() +
+                                "; change to one that exists");
   while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
   return absolute;
 }

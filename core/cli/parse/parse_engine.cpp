@@ -261,11 +261,13 @@ void add_inventory_verbs(CLI::App& app, Command& into) {
                            "Examples:\n  hpcbatch tools new loudness\n"
                            "  hpcbatch tools new loudness --dir ~/tools",
                            [](Verb& verb, NewToolCommand& made) {
-                             made.directory = whole_path(".");
                              verb.option("NAME", "", made.name, "of the tool")
                                  .required()
                                  .path("--dir", "DIR", made.directory, "write it there (.)")
-                                 .json(made.json);
+                                 .json(made.json)
+                                 .at_last([&made] {
+                                   if (made.directory.empty()) made.directory = whole_path(".");
+                                 });
                            });
 }
 
