@@ -158,7 +158,10 @@ std::string show(const Resources& resources) {
           "{} {}", show_size(static_cast<std::uint64_t>(std::max<std::int64_t>(0, amount.whole()))),
           name));
     } else if (name == kAnyGpu) {
-      item(fmt::format("{:g} gpus of any kind", amount.value()));
+      item(
+          fmt::format("{:g} {} of any kind", amount.value(), amount.value() == 1 ? "gpu" : "gpus"));
+    } else if (name == kCpus) {
+      item(fmt::format("{:g} {}", amount.value(), amount.value() == 1 ? "cpu" : "cpus"));
     } else if (is_gpu(name)) {
       std::string kinds = name.substr(kGpuPrefix.size());
       for (std::size_t at = 0; (at = kinds.find(kGpuEither, at)) != std::string::npos;)

@@ -58,7 +58,7 @@ TEST_F(ExplainTest, SaysThatNoSiteIsLeft) {
   restarts_with({site_of("there", {cpu_shape()})});
   forget_what_was_asked();
   expect_explained("1",
-                   "ready*no site is left in the configuration that may run it: it needs 1 cpus, "
+                   "ready*no site is left in the configuration that may run it: it needs 1 cpu, "
                    "not on there*");
 }
 

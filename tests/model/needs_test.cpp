@@ -136,10 +136,10 @@ TEST(ShowNeeds, SaysAllThatWasAsked) {
   Needs needs = needing(std::int64_t{8} << 30, 90min);
   needs.site = "cluster";
   needs.tags = {"big", "fast"};
-  EXPECT_EQ(show(needs), "1 cpus, 8G memory, 1h30m, site cluster, tags big fast");
+  EXPECT_EQ(show(needs), "1 cpu, 8G memory, 1h30m, site cluster, tags big fast");
   needs.site.clear();
   needs.not_on = {"far", "there"};
-  EXPECT_EQ(show(needs), "1 cpus, 8G memory, 1h30m, not on far there, tags big fast");
+  EXPECT_EQ(show(needs), "1 cpu, 8G memory, 1h30m, not on far there, tags big fast");
 }
 
 }  // namespace

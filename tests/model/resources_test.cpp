@@ -119,7 +119,7 @@ TEST(HowOften, IsBoundByTheScarcest) {
 TEST(Show, NamesAmountsForPeople) {
   EXPECT_EQ(show(of({{"cpus", 4}, {"memory", 8589934592.0}, {"gpus/a100", 2}})),
             "4 cpus, 2 a100, 8G memory");
-  EXPECT_EQ(show(of({{"gpus", 1}})), "1 gpus of any kind");
+  EXPECT_EQ(show(of({{"gpus", 1}})), "1 gpu of any kind");
   EXPECT_EQ(show(Resources{}), "nothing");
 }
 

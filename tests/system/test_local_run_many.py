@@ -547,7 +547,7 @@ def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
     told = shared.verb("submit", "--dry-run", "--file", tmp_path / "t.yaml")
     assert told.code == 2 and "task 1 (prepare): make data\n" in told.out, told
     assert (
-        "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpus, 100M memory, 10m\n  fits local/"
+        "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpu, 100M memory, 10m\n  fits local/"
         in told.out
     ), told
     assert "never_fits" in told.out
@@ -594,4 +594,4 @@ def test_what_would_run_as_nobody_means_it_is_refused(shared, tmp_path):
     task = shared.submit("--array", "1-2", "--", "true")
     assert shared.verb("explain", f"{task}.0").code == 2
     shown = shared.verb("submit", "--dry-run", "--one-of", "gpus=1,cpus=4", "--one-of", "cpus=1", "--", "true")
-    assert "needs 4 cpus, GPUs: 1 of any kind; or 1 cpus" in shown.out, shown
+    assert "needs 4 cpus, GPUs: 1 of any kind; or 1 cpu" in shown.out, shown

@@ -83,7 +83,7 @@ TEST_F(PrepareTest, FillsIn) {
                                 "input</in/a.wav", "notes>@DIR@/notes", "segments>@DIR@/out.tsv"}));
   EXPECT_EQ(result->task.environment.at("MODEL"), "large of /tools");
   EXPECT_EQ(result->task.container, "large.sif");
-  EXPECT_EQ(show(result->needs), "1 cpus, 1 gpus of any kind, 1.0G memory");
+  EXPECT_EQ(show(result->needs), "1 cpu, 1 gpu of any kind, 1.0G memory");
   ASSERT_EQ(result->outputs.size(), 2U);
   EXPECT_EQ(result->outputs[0], (RenderedOutput{"segments", "out.tsv", "/out/a.tsv", false}));
   EXPECT_EQ(result->outputs[1], (RenderedOutput{"notes", "notes", "", true}));
@@ -207,13 +207,13 @@ struct FactsTest : testing::Test {
 };
 
 TEST_F(FactsTest, AmountsDependOnThem) {
-  EXPECT_EQ(said("time: 1m + in.seconds * 10s"), "1 cpus, 1m10s");
+  EXPECT_EQ(said("time: 1m + in.seconds * 10s"), "1 cpu, 1m10s");
   EXPECT_EQ(said("time: 1m + in.seconds * 10s, cpus: in.width",
                  {{"/a3", 1, {}}, {"/a1", 1, {}}, {"/a2", 1, {}}}),
             "3 cpus, 2m");
-  EXPECT_EQ(said("time: 1m + in.seconds * 10s", {}), "1 cpus, 1m") << "0 of what is not given";
+  EXPECT_EQ(said("time: 1m + in.seconds * 10s", {}), "1 cpu, 1m") << "0 of what is not given";
   plugin.asked.clear();
-  EXPECT_EQ(said("time: 1m + in.size"), "1 cpus, 1m1s");
+  EXPECT_EQ(said("time: 1m + in.size"), "1 cpu, 1m1s");
   EXPECT_TRUE(plugin.asked.empty()) << "only what is wanted is looked at";
 }
 

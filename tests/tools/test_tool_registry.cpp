@@ -130,7 +130,7 @@ TEST(ShippedTools, CanAllBeRead) {
   const auto by_size = registry.find("ina_speech_segmenter_by_size");
   const auto needs = evaluate((*by_size)->resources, {{"input.size", 2.0 * 1024 * 1024}});
   ASSERT_TRUE(needs);
-  EXPECT_EQ(show(*needs), "1 cpus, 1.6G memory, 4m");
+  EXPECT_EQ(show(*needs), "1 cpu, 1.6G memory, 4m");
 }
 
 }  // namespace

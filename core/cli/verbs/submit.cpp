@@ -29,7 +29,8 @@ namespace json = boost::json;
 constexpr std::chrono::minutes kLongSubmit{10};
 
 std::string amounts_of(const json::object& needs) {
-  std::string all = text_at(needs, "cpus") + " cpus";
+  const std::string cpus = text_at(needs, "cpus");
+  std::string all = cpus + (cpus == "1" ? " cpu" : " cpus");
   for (const char* key : {"memory", "disk"}) {
     if (needs.contains(key)) all += ", " + size_at(needs, key) + " " + key;
   }
@@ -42,6 +43,7 @@ std::string needs_of(const json::object& trial) {
   if (needs == nullptr) return "";
   std::string all = joined(objects_at(*needs, "one_of"), "; or ", amounts_of);
   if (all.empty()) all = amounts_of(*needs);
+  if (needs->contains("nodes")) all += ", on each of " + text_at(*needs, "nodes") + " nodes";
   if (needs->contains("time")) all += ", " + duration_at(*needs, "time");
   return all;
 }
