@@ -17,6 +17,9 @@
 namespace hpcbatch::batch {
 namespace {
 
+using Words = std::vector<std::string>;
+using MaybeWords = std::optional<Words>;
+
 /// What sbatch's older versions called them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFormerly{
     {{"workdir", "chdir"}, {"share", "oversubscribe"}, {"cpus", "cpus-per-task"}}};
@@ -78,9 +81,8 @@ bool is_signal(const std::string& name) {
 }
 
 std::optional<std::uint32_t> small_number(std::string_view text) {
-  const auto number = number_in<std::uint64_t>(text);
-  if (!number || *number == 0 || *number > 1'000'000) return std::nullopt;
-  return static_cast<std::uint32_t>(*number);
+  const auto number = number_in<std::uint32_t>(text);
+  return number >= 1U && number <= 1'000'000U ? number : std::nullopt;
 }
 
 /// Several options say the same in another way.
@@ -90,9 +92,27 @@ std::string_view kind_of(std::string_view name) {
   return name == "oversubscribe" ? "exclusive" : name;
 }
 
+MaybeWords size_words(const char* option, const std::string& value) {
+  return parse_size(memory_of(value)) ? MaybeWords({option, memory_of(value)}) : std::nullopt;
+}
+
+MaybeWords file_words(const char* option, const std::string& value) {
+  return is_slurm_file(value) ? MaybeWords({option, kPatternMark + value}) : std::nullopt;
+}
+
+MaybeWords gpu_words(std::string_view value) {
+  const auto count = gpu_count(value);
+  return count ? MaybeWords({"--gpus", *count}) : std::nullopt;
+}
+
+MaybeWords count_words(const std::string& value, std::uint32_t& count) {
+  const auto number = small_number(value);
+  count = number.value_or(count);
+  return number ? MaybeWords(Words{}) : std::nullopt;
+}
+
 /// No limit is nothing of `option`.
-std::optional<std::vector<std::string>> time_words(const char* option, const std::string& value) {
-  using Words = std::vector<std::string>;
+MaybeWords time_words(const char* option, const std::string& value) {
   if (is_slurm_unlimited(value)) return Words{};
   const auto time = slurm_limit(value);
   if (!time) return std::nullopt;
@@ -261,9 +281,9 @@ void SlurmOptions::take(const Asked& asked) {
     terms_.left_out.push_back(said.text);
     return;
   }
-  std::optional<Words> words;
+  MaybeWords words;
   if (const Reader reader = reader_of(directive.name)) {
-    words = (this->*reader)(said);
+    words = reader(*this, said);
   } else {
     const std::string option(directive.option_of_submit());
     words = directive.argument == Argument::None ? Words{option}
@@ -295,71 +315,72 @@ void SlurmOptions::put_variables(std::string_view name, const Said& said) {
   if (value == "nomultithread") terms_.variables.emplace_back("SLURM_THREADS_PER_CORE", "1");
 }
 
+template <MaybeWords (SlurmOptions::*Member)(const SlurmOptions::Said&)>
+MaybeWords SlurmOptions::by(SlurmOptions& options, const Said& said) {
+  return (options.*Member)(said);
+}
+
 SlurmOptions::Reader SlurmOptions::reader_of(std::string_view name) {
   using S = SlurmOptions;
   static constexpr std::array<std::pair<std::string_view, Reader>, 29> kReaders{
-      {{"array", &S::array},
-       {"job-name", &S::job_name},
-       {"comment", &S::comment},
-       {"cpus-per-task", &S::cpus},
-       {"ntasks", &S::tasks},
-       {"nodes", &S::nodes},
-       {"ntasks-per-node", &S::tasks_per_node},
-       {"mem", &S::memory},
-       {"mem-per-cpu", &S::memory_per_cpu},
-       {"mem-per-gpu", &S::memory_per_gpu},
-       {"cpus-per-gpu", &S::cpus_per_gpu},
-       {"time", &S::time},
-       {"time-min", &S::least_time},
-       {"gpus", &S::gpus_of_all},
-       {"gpus-per-node", &S::gpus},
-       {"gpus-per-task", &S::gpus_per_task},
-       {"gres", &S::gres},
-       {"output", &S::output},
-       {"error", &S::error},
-       {"input", &S::input},
-       {"open-mode", &S::open_mode},
-       {"dependency", &S::dependency},
-       {"nice", &S::nice},
-       {"signal", &S::signal},
-       {"export", &S::export_list},
-       {"exclusive", &S::exclusive},
-       {"tmp", &S::disk},
-       {"mail-type", &S::mail_type},
-       {"mail-user", &S::mail_user}}};
+      {{"array", by<&S::array>},
+       {"job-name", by<&S::job_name>},
+       // It is in the job's variables.
+       {"comment", [](S&, const Said&) { return MaybeWords(Words{}); }},
+       {"cpus-per-task", by<&S::cpus>},
+       {"ntasks", [](S& o, const Said& said) { return count_words(said.value, o.terms_.tasks); }},
+       {"nodes", by<&S::nodes>},
+       {"ntasks-per-node",
+        [](S& o, const Said& said) { return count_words(said.value, o.terms_.tasks_per_node); }},
+       {"mem", by<&S::memory>},
+       {"mem-per-cpu", by<&S::memory_per_cpu>},
+       {"mem-per-gpu", by<&S::memory_per_gpu>},
+       {"cpus-per-gpu",
+        [](S& o, const Said& said) { return count_words(said.value, o.terms_.cpus_per_gpu); }},
+       {"time", [](S&, const Said& said) { return time_words("--time", said.value); }},
+       {"time-min", [](S&, const Said& said) { return time_words("--time-request", said.value); }},
+       {"gpus", by<&S::gpus_of_all>},
+       {"gpus-per-node", [](S&, const Said& said) { return gpu_words(said.value); }},
+       {"gpus-per-task", by<&S::gpus_per_task>},
+       {"gres", by<&S::gres>},
+       {"output", [](S&, const Said& said) { return file_words("--stdout", said.value); }},
+       {"error", [](S&, const Said& said) { return file_words("--stderr", said.value); }},
+       {"input", by<&S::input>},
+       {"open-mode", by<&S::open_mode>},
+       {"dependency", by<&S::dependency>},
+       {"nice", by<&S::nice>},
+       {"signal", by<&S::signal>},
+       {"export", by<&S::export_list>},
+       {"exclusive", by<&S::exclusive>},
+       {"tmp", [](S&, const Said& said) { return size_words("--disk", said.value); }},
+       {"mail-type", by<&S::mail_type>},
+       {"mail-user", by<&S::mail_user>}}};
   for (const auto& [known, reader] : kReaders)
     if (known == name) return reader;
   return nullptr;
 }
 
 /// With `%0` as many at once as may be; brackets, as squeue shows them, mean nothing.
-std::optional<SlurmOptions::Words> SlurmOptions::array(const Said& said) {
+MaybeWords SlurmOptions::array(const Said& said) {
   std::string value = said.value;
   std::erase_if(value, [](char c) { return c == '[' || c == ']'; });
   return Words{"--array", value.ends_with("%0") ? value.substr(0, value.size() - 2) : value};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::cpus(const Said& said) {
-  const auto count = small_number(said.value);
-  if (!count) return std::nullopt;
-  cpus_per_task_ = *count;
+MaybeWords SlurmOptions::cpus(const Said& said) {
+  if (!count_words(said.value, cpus_per_task_)) return std::nullopt;
   terms_.says_cpus = true;
   return Words{"--cpus", said.value};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::job_name(const Said& said) {
+MaybeWords SlurmOptions::job_name(const Said& said) {
   terms_.has_no_name = said.value.empty();
   if (terms_.has_no_name) return Words{};
   return Words{"--name", value_for("--name", said.value)};
 }
 
-/// It is in the job's variables.
-std::optional<SlurmOptions::Words> SlurmOptions::comment(const Said&) {
-  return Words{};
-}
-
 /// `2`, `2-4`: the least of them is enough.
-std::optional<SlurmOptions::Words> SlurmOptions::nodes(const Said& said) {
+MaybeWords SlurmOptions::nodes(const Said& said) {
   const std::size_t dash = std::min(said.value.find('-'), said.value.size());
   const auto least = small_number(std::string_view(said.value).substr(0, dash));
   const auto most = dash < said.value.size()
@@ -371,27 +392,12 @@ std::optional<SlurmOptions::Words> SlurmOptions::nodes(const Said& said) {
   return Words{"--nodes", std::to_string(*least)};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::tasks(const Said& said) {
-  const auto count = small_number(said.value);
-  if (!count) return std::nullopt;
-  terms_.tasks = *count;
-  return Words{};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::tasks_per_node(const Said& said) {
-  const auto count = small_number(said.value);
-  if (!count) return std::nullopt;
-  terms_.tasks_per_node = *count;
-  return Words{};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::memory(const Said& said) {
+MaybeWords SlurmOptions::memory(const Said& said) {
   if (number_in<std::uint64_t>(said.value) == 0U) return Words{"--mem", "all"};
-  if (!parse_size(memory_of(said.value))) return std::nullopt;
-  return Words{"--mem", memory_of(said.value)};
+  return size_words("--mem", said.value);
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::memory_per_cpu(const Said& said) {
+MaybeWords SlurmOptions::memory_per_cpu(const Said& said) {
   const auto bytes = parse_size(memory_of(said.value));
   if (!bytes) return std::nullopt;
   if (*bytes == 0) return Words{"--mem", "all"};
@@ -400,7 +406,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_cpu(const Said& said
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::memory_per_gpu(const Said& said) {
+MaybeWords SlurmOptions::memory_per_gpu(const Said& said) {
   const auto bytes = parse_size(memory_of(said.value));
   if (!bytes || *bytes == 0) return std::nullopt;
   terms_.memory_per_gpu = *bytes;
@@ -408,72 +414,39 @@ std::optional<SlurmOptions::Words> SlurmOptions::memory_per_gpu(const Said& said
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::cpus_per_gpu(const Said& said) {
-  const auto count = small_number(said.value);
-  if (!count) return std::nullopt;
-  terms_.cpus_per_gpu = *count;
-  return Words{};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::time(const Said& said) {
-  return time_words("--time", said.value);
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::least_time(const Said& said) {
-  return time_words("--time-request", said.value);
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::gpus(const Said& said) {
-  const auto count = gpu_count(said.value);
-  if (!count) return std::nullopt;
-  return Words{"--gpus", *count};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::gpus_of_all(const Said& said) {
+MaybeWords SlurmOptions::gpus_of_all(const Said& said) {
   gpus_of_all_ = gpu_count(said.value).value_or("");
-  return gpus(said);
+  return gpu_words(said.value);
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::gpus_per_task(const Said& said) {
+MaybeWords SlurmOptions::gpus_per_task(const Said& said) {
   gpus_per_task_ = gpu_count(said.value).value_or("");
-  return gpus(said);
+  return gpu_words(said.value);
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::gres(const Said& said) {
+MaybeWords SlurmOptions::gres(const Said& said) {
   if (said.value == "none" || said.value == "NONE") return Words{};
   std::string_view value = said.value;
   if (value.starts_with("gres/")) value.remove_prefix(5);
   if (value != "gpu" && !value.starts_with("gpu:")) return std::nullopt;
-  const auto count = gpu_count(value);
-  if (!count) return std::nullopt;
-  return Words{"--gpus", *count};
+  return gpu_words(value);
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::output(const Said& said) {
-  if (!is_slurm_file(said.value)) return std::nullopt;
-  return Words{"--stdout", kPatternMark + said.value};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::error(const Said& said) {
-  if (!is_slurm_file(said.value)) return std::nullopt;
-  return Words{"--stderr", kPatternMark + said.value};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::input(const Said& said) {
+MaybeWords SlurmOptions::input(const Said& said) {
   if (said.value == "none") return Words{};
   // Only what writes knows where it runs.
-  if (!is_slurm_file(said.value) || said.value.find("%N") != std::string::npos) return std::nullopt;
-  return Words{"--stdin", kPatternMark + said.value};
+  if (said.value.find("%N") != std::string::npos) return std::nullopt;
+  return file_words("--stdin", said.value);
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::open_mode(const Said& said) {
+MaybeWords SlurmOptions::open_mode(const Said& said) {
   for (const std::string_view mode : {"truncate", "append"})
     if (!said.value.empty() && mode.starts_with(said.value))
       return Words{"--open-mode", std::string(mode)};
   return std::nullopt;
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::dependency(const Said& said) {
+MaybeWords SlurmOptions::dependency(const Said& said) {
   try {
     return slurm_dependency(said.value);
   } catch (const std::invalid_argument& error) {
@@ -481,7 +454,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::dependency(const Said& said) {
   }
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::nice(const Said& said) {
+MaybeWords SlurmOptions::nice(const Said& said) {
   std::string_view value = said.has_value ? std::string_view(said.value) : "100";
   const bool is_negative = value.starts_with('-');
   if (is_negative) value.remove_prefix(1);
@@ -491,7 +464,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::nice(const Said& said) {
   return Words{"--priority", (is_negative || most == 0 ? "" : "-") + std::to_string(most)};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
+MaybeWords SlurmOptions::signal(const Said& said) {
   std::string_view value = said.value;
   // `R:` is for reservations; both letters may stand there.
   const std::size_t colon = value.find(':');
@@ -508,24 +481,19 @@ std::optional<SlurmOptions::Words> SlurmOptions::signal(const Said& said) {
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::export_list(const Said& said) {
+MaybeWords SlurmOptions::export_list(const Said& said) {
   const bool is_none = said.value.empty() || said.value == "NIL";
   return Words{"--export", is_none ? "NONE" : said.value};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::exclusive(const Said& said) {
+MaybeWords SlurmOptions::exclusive(const Said& said) {
   // Of whom else: nobody's tasks but the user's own are there, so what is meant is other batch jobs.
   if (said.has_value && said.value != "user") return std::nullopt;
   exclusive_ = !said.has_value;
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::disk(const Said& said) {
-  if (!parse_size(memory_of(said.value))) return std::nullopt;
-  return Words{"--disk", memory_of(said.value)};
-}
-
-std::optional<SlurmOptions::Words> SlurmOptions::mail_type(const Said& said) {
+MaybeWords SlurmOptions::mail_type(const Said& said) {
   for (const std::string& type : split_at(said.value, ',')) {
     if (type == "NONE") continue;
     if (type == "END" || type == "ALL") {
@@ -542,7 +510,7 @@ std::optional<SlurmOptions::Words> SlurmOptions::mail_type(const Said& said) {
   return Words{};
 }
 
-std::optional<SlurmOptions::Words> SlurmOptions::mail_user(const Said& said) {
+MaybeWords SlurmOptions::mail_user(const Said& said) {
   terms_.mail_users = split_at(said.value, ',');
   return Words{};
 }

@@ -47,7 +47,7 @@ class SlurmOptions {
     SaidBy by;
   };
   using Words = std::vector<std::string>;
-  using Reader = std::optional<Words> (SlurmOptions::*)(const Said&);
+  using Reader = std::optional<Words> (*)(SlurmOptions&, const Said&);
 
   void read_one(const Words& words, std::size_t& at, SaidBy by);
   const Directive& named(const std::string& name, const std::string& word) const;
@@ -60,27 +60,20 @@ class SlurmOptions {
   std::uint64_t spread_tasks();
   void spread_gpus(std::uint64_t tasks_of_node);
   static Reader reader_of(std::string_view name);
+  template <std::optional<Words> (SlurmOptions::*Member)(const Said&)>
+  static std::optional<Words> by(SlurmOptions& options, const Said& said);
   static bool is_nothing_said(std::string_view name, const Said& said);
 
   std::optional<Words> array(const Said& said);
   std::optional<Words> job_name(const Said& said);
-  std::optional<Words> comment(const Said& said);
   std::optional<Words> cpus(const Said& said);
   std::optional<Words> nodes(const Said& said);
-  std::optional<Words> tasks(const Said& said);
-  std::optional<Words> tasks_per_node(const Said& said);
   std::optional<Words> memory(const Said& said);
   std::optional<Words> memory_per_cpu(const Said& said);
   std::optional<Words> memory_per_gpu(const Said& said);
-  std::optional<Words> cpus_per_gpu(const Said& said);
-  std::optional<Words> time(const Said& said);
-  std::optional<Words> least_time(const Said& said);
-  std::optional<Words> gpus(const Said& said);
   std::optional<Words> gpus_of_all(const Said& said);
   std::optional<Words> gpus_per_task(const Said& said);
   std::optional<Words> gres(const Said& said);
-  std::optional<Words> output(const Said& said);
-  std::optional<Words> error(const Said& said);
   std::optional<Words> input(const Said& said);
   std::optional<Words> open_mode(const Said& said);
   std::optional<Words> dependency(const Said& said);
@@ -88,7 +81,6 @@ class SlurmOptions {
   std::optional<Words> signal(const Said& said);
   std::optional<Words> export_list(const Said& said);
   std::optional<Words> exclusive(const Said& said);
-  std::optional<Words> disk(const Said& said);
   std::optional<Words> mail_type(const Said& said);
   std::optional<Words> mail_user(const Said& said);
 
