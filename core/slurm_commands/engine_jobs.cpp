@@ -5,6 +5,8 @@
 #include "cli/show/values.hpp"
 #include "slurm_commands/options.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -178,9 +180,7 @@ std::optional<std::uint64_t> EngineJobs::array_holding(std::uint64_t id) {
   const json::array* arrays = array_at(answer, "arrays");
   if (arrays == nullptr || arrays->empty()) return std::nullopt;
   const json::object& array = arrays->front().as_object();
-  std::uint64_t first = 0;
-  const std::string text = text_at(array, "id");
-  std::from_chars(text.data(), text.data() + text.size(), first);
+  const std::uint64_t first = number_in<std::uint64_t>(text_at(array, "id")).value_or(0);
   if (static_cast<double>(id - first) >= number_at(array, "total")) return std::nullopt;
   return first;
 }

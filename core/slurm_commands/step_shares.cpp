@@ -1,8 +1,9 @@
 // Steps of one task that run side by side: who has which of its cpus and GPUs.
 #include "slurm_commands/step.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 
@@ -21,8 +22,7 @@ std::string listed(const Shares& shares) {
 
 void take_out(std::vector<bool>& free, std::string_view list) {
   for (const std::string& word : split_at(list, ',')) {
-    std::size_t one = free.size();
-    std::from_chars(word.data(), word.data() + word.size(), one);
+    const std::size_t one = number_in<std::size_t>(word).value_or(free.size());
     if (one < free.size()) free[one] = false;
   }
 }
@@ -87,9 +87,7 @@ void StepShares::take_out_what_is_held(std::vector<bool>& cpus, std::vector<bool
 
 unsigned StepShares::next_step() const {
   const Fd file = open_file(folder_ + "/next");
-  unsigned step = 0;
-  const std::string text = text_of(file.get());
-  std::from_chars(text.data(), text.data() + text.size(), step);
+  const unsigned step = number_in<unsigned>(text_of(file.get())).value_or(0);
   const std::string after = std::to_string(step + 1);
   if (::pwrite(file.get(), after.data(), after.size(), 0) < 0) return step;
   return step;

@@ -2,8 +2,9 @@
 
 #include "store/result_run.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -32,10 +33,9 @@ std::optional<std::pair<PilotId, std::vector<std::uint32_t>>> parse_pilots(std::
   for (std::string_view rest = text.substr(end); !rest.empty();) {
     rest.remove_prefix(1);
     const std::size_t length = std::min(rest.find('+'), rest.size());
-    std::uint32_t rank = 0;
-    const auto [at, error] = std::from_chars(rest.data(), rest.data() + length, rank);
-    if (error != std::errc() || at != rest.data() + length) return std::nullopt;
-    members.push_back(rank);
+    const auto rank = number_in<std::uint32_t>(rest.substr(0, length));
+    if (!rank) return std::nullopt;
+    members.push_back(*rank);
     rest.remove_prefix(length);
   }
   return std::pair(*head, std::move(members));

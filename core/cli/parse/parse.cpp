@@ -4,12 +4,13 @@
 #include "model/item.hpp"
 #include "programs/program_words.hpp"
 
+#include <hpcbatch/text.hpp>
+
 #include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -398,9 +399,8 @@ Verb& Verb::check_count(std::int64_t most) {
         const bool is_number =
             !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
         const bool is_above = is_number && text.find_first_not_of('0') != std::string::npos;
-        std::int64_t number = most;
-        std::from_chars(text.data(), text.data() + text.size(), number);
-        if (is_above && number <= most) return std::string();
+        const auto number = number_in<std::int64_t>(text);
+        if (is_above && number && *number <= most) return std::string();
         return is_above ? fmt::format("'{}' is above {}", text, most)
                         : fmt::format("'{}' is no number from 1 up", text);
       },
