@@ -402,7 +402,13 @@ void put_terms(json::object& line, store::Store& store, const store::ArrayRow& r
   line["array"] = std::to_string(row.id.value);
   line["indices"] = to_string(row.indices);
   const auto result = line.contains("ended_at") ? store.history().result(task) : std::nullopt;
-  line["needs"] = to_json(result ? store.history().needs_then(row, *result) : row.needs);
+  // What runs has what it was given, whatever was changed since.
+  const json::value epoch = line["epoch"];
+  line.erase("epoch");
+  line["needs"] = to_json(result ? store.history().needs_then(row, *result)
+                          : epoch.is_null()
+                              ? row.needs
+                              : store.history().needs_then(row, epoch.to_number<std::uint64_t>()));
   line["priority"] = row.priority;
   if (row.max_running != 0) line["max_running"] = row.max_running;
   put_course(line, row.after, row.course.get());
@@ -491,8 +497,11 @@ void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
                         text_in(request, "files") == "1"};
   const store::Filter& filter = asked.filter;
   Lines lines;
-  LiveLines live(asked, runtime_.engine(), lines,
-                 [this](json::object& line, TaskId task) { put_lease(line, task); });
+  LiveLines live(asked, runtime_.engine(), lines, [this](json::object& line, TaskId task) {
+    put_lease(line, task);
+    if (const Lease* lease = runtime_.engine().pilots().lease(task))
+      line["epoch"] = lease->attempt.epoch;
+  });
   const auto& arrays = runtime_.engine().tasks().arrays();
   // From the newest, until there are enough.
   for (auto at = arrays.rbegin(); at != arrays.rend() && lines.size() < filter.limit; ++at) {

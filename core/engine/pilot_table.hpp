@@ -30,7 +30,7 @@ struct Lease {
   bool guessed{
       false};  ///< `granted` was not read back at a restart; settled when its pilot registers
   bool cancelled{false};            ///< its pilot was told, or will be when it is back
-  bool to_hold{false};              ///< asked by its user, should it come back before it starts
+  bool to_hold{false};              ///< asked by its user, should it come back
   bool waits_for_workspace{false};  ///< it has ended, and its result waits there
   bool suspect{false};              ///< pilots died that had its task
   bool proven{false};               ///< it has run for long enough to be no suspect's rival

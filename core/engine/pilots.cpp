@@ -232,7 +232,7 @@ void Engine::return_lease(TaskId task, Time now) {
     actions_.push_back(DropLeases{{task}});
   }
   tasks_.give_back(task);
-  if (lease.to_hold) came_back_held_[task.array].add(IndexRange{task.index, task.index});
+  if (lease.to_hold) came_back_held_[task.array].add(task.index);
   if (lease.cancelled) {
     std::uint64_t changed = 0;
     tasks_.cancel({task.array, IndexSet(IndexRange{task.index, task.index})}, kBeforeItStarted, now,
@@ -309,7 +309,6 @@ void Engine::handle(const AttemptsStarted& event, Time now) {
   for (const AttemptId& attempt : event.attempts) {
     Lease* lease = pilots_.current(event.pilot, attempt);
     if (!lease) continue;
-    lease->to_hold = false;
     pilots_.started(*lease, now);
     note_started(*lease);
   }
@@ -431,6 +430,8 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
   const bool again =
       tasks_.ended(lease.attempt, lease.pilot, pilot.node, std::move(outcome), ending, longest);
   if (again) work_changed_ = true;
+  const TaskId task = lease.attempt.task;
+  if (again && lease.to_hold) came_back_held_[task.array].add(task.index);
 }
 
 void Engine::handle(const AttemptsReturned& event, Time now) {

@@ -33,6 +33,16 @@ NewArray changed(NewArray facts, const TermsChange& change) {
   return facts;
 }
 
+/// What of it runs has started with the others.
+bool is_for_what_waits(TermsChange change) {
+  change.priority.reset();
+  change.retries.reset();
+  change.max_running.reset();
+  change.requeue.reset();
+  change.name.reset();
+  return change.any();
+}
+
 /// Only what was submitted before can be waited for: nothing waits for itself, however long the way.
 std::optional<std::string> why_no_order(ArrayId id, const std::vector<Dependency>& after) {
   for (const Dependency& on : after) {
@@ -98,8 +108,10 @@ void Engine::handle(const UpdateAsked& event, Time) {
   std::vector<NewArray> all;
   std::vector<const Needs*> choosing;
   all.reserve(event.arrays.size());
+  const bool is_for_waiting = is_for_what_waits(event.change);
   for (const ArrayId id : event.arrays) {
-    if (auto why = tasks_.why_not_updated(id)) return refuse(std::move(*why));
+    auto why_not = tasks_.why_not_updated(id);
+    if (why_not && (is_for_waiting || !tasks_.find(id))) return refuse(std::move(*why_not));
     NewArray& facts = all.emplace_back(tasks_.updated(id, event.change));
     if (event.change.after) {
       if (auto why = why_no_order(id, facts.after)) return refuse(std::move(*why));
@@ -115,6 +127,7 @@ void Engine::handle(const UpdateAsked& event, Time) {
   std::uint64_t changed = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     note_starts_for(all[i].after);
+    if (!is_for_waiting) changed += tasks_.find(event.arrays[i])->tasks.leased().size();
     changed += tasks_.update(event.arrays[i], std::move(all[i]), event.change, ended);
   }
   tasks_.spread_all_ends();

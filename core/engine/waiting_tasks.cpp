@@ -358,8 +358,8 @@ void Engine::hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, T
     for (const TaskId task : pilot.leases) {
       if (task.array != array || !indices.contains(task.index)) continue;
       Lease& lease = *pilots_.lease(task);
-      lease.to_hold = hold && lease.state == Lease::State::Sent && !lease.has_left;
-      any = any || (lease.to_hold && !lease.counted);
+      lease.to_hold = hold;
+      any = any || (hold && lease.state == Lease::State::Sent && !lease.has_left && !lease.counted);
     }
     if (any) recall_backlog(pilot, now);
   }

@@ -277,6 +277,26 @@ TEST_F(CourseTest, WhatRunsOnceIsNotRunAgainWhenItsPilotDies) {
   expect_state("3", TaskState::Waiting);
 }
 
+TEST_F(CourseTest, OnceItRunsItIsToldOnlyWhatMattersLater) {
+  submit(New());
+  starts("2");
+  forget_what_was_asked();
+  TermsChange change;
+  change.name = "other";
+  change.priority = 5;
+  change.requeue = false;
+  update("2", change);
+  expect({"count 1"});
+  change.needs.time = 5min;
+  update("2", change);
+  expect({"refuse: nothing of 2 waits: what a pilot has keeps what it was given*"});
+  batch_ended("A", EndCause::NodeFailed);
+  disconnects("A0");
+  after(1min);
+  reads_outbox("A");
+  expect_ended("2", Failure::NodeLost);
+}
+
 TEST_F(CourseTest, WhatMayHaveBegunIsNotRunAgainEither) {
   submit(once());
   batch_ended("A", EndCause::NodeFailed);

@@ -66,6 +66,22 @@ TEST_F(HoldTest, CancelledBeforeItComesBack) {
   expect_ended("3.5", Failure::Cancelled);
 }
 
+TEST_F(HoldTest, WhatRunsIsHeldWhenItWouldRunAgain) {
+  given_pilot();
+  submit(New().array(1, 2));
+  starts("2.1-2");
+  hold("2");
+  expect_state("2.1", TaskState::Running);
+  hold("2.2", false);
+  ends("2.1-2", Failure::Requeued);
+  expect_state("2.1", TaskState::Held);
+  starts("2.2");
+  hold("2.1", false);
+  expect({"accept 2", "lease 2.1-2 to A0", "count 0", "count 0", "acknowledge 2.1 to A0",
+          "acknowledge 2.2 to A0", "lease 2.2 again (2) to A0", "count 1",
+          "lease 2.1 again (2) to A0"});
+}
+
 TEST_F(HoldTest, APilotOutOfReachIsAskedWhenItIsBack) {
   given_a_backlog();
   disconnects("A0");

@@ -148,8 +148,9 @@ void add_signal(CLI::App& app, Command& into) {
 void add_update(CLI::App& app, Command& into) {
   add_verb<ChangeCommand>(
       app, into, "update",
-      "change what waiting and held tasks ask for; tasks that run keep what they have. Either all "
-      "submissions that you name are changed, or none is",
+      "change what waiting and held tasks ask for; tasks that run take a new --name, --priority, "
+      "--retries, --max-running and --requeue, and keep the rest. Either all submissions that you "
+      "name are changed, or none is",
       "Examples:\n  hpcbatch update 12-15 --priority 10 --mem 8G\n  hpcbatch update last --time 2h "
       "--after 11",
       [](Verb& verb, ChangeCommand& made) {
