@@ -1,4 +1,4 @@
-// qdel, qhold, qrls and qsig; and what is refused, with what to do.
+// qdel, qhold, qrls, qrerun and qsig; and what is refused, with what to do.
 #include "documents/task_values.hpp"
 #include "pbs_commands/commands.hpp"
 #include "pbs_commands/named.hpp"
@@ -42,6 +42,11 @@ constexpr Option kQhold[] = {
     {0, "real"},
 };
 
+constexpr Option kQrerun[] = {
+    {'W', "W", kWithValue, kLeftOut},
+    {0, "real"},
+};
+
 constexpr Option kQsig[] = {
     {'s', "s", kWithValue},
     {0, "real"},
@@ -52,6 +57,11 @@ struct Asked {
   std::string verb;
   json::object more;
   bool only_running{false};
+
+  bool reaches(const Job& job) const {
+    if (has_ended(job.state) || (only_running && job.state == JobState::Pending)) return false;
+    return verb != "requeue" || job.is_requeued;
+  }
 };
 
 std::vector<Job> meant_by(const PbsName& name, std::vector<Job> jobs) {
@@ -90,7 +100,7 @@ int change(const Call& call, const Session& session, const Parsed& parsed, Asked
     const std::vector<Job> meant = meant_by(name, all);
     const std::size_t before = ids.size();
     for (const Job& job : meant) {
-      if (has_ended(job.state) || (asked.only_running && job.state == JobState::Pending)) continue;
+      if (!asked.reaches(job)) continue;
       for (const std::string& id : engine_ids(job)) ids.push_back(json::string(id));
     }
     if (meant.empty()) {
@@ -98,6 +108,9 @@ int change(const Call& call, const Session& session, const Parsed& parsed, Asked
     } else if (are_over(meant) && !parsed.has("x")) {
       code = kHasFinished;
       complain_of(call, "Job has finished", name);
+    } else if (asked.verb == "requeue" && !meant.front().is_requeued) {
+      code = kNotRerunnable;
+      complain_of(call, "Job is not rerunnable", name);
     } else if (asked.only_running && ids.size() == before) {
       code = kBadState;
       complain_of(call, "Request invalid for state of job", name);
@@ -126,6 +139,15 @@ int qhold(const Call& call, const Session& session) {
 
 int qrls(const Call& call, const Session& session) {
   return change(call, session, parse_options({"qrls", kQhold}, call.words), {"release", {}});
+}
+
+int qrerun(const Call& call, const Session& session) {
+  return change(call, session, parse_options({"qrerun", kQrerun}, call.words),
+                {"requeue", {}, true});
+}
+
+int qmove(const Call& call, const Session& /*session*/) {
+  refuse(call, "hpcbatch moves no job to another queue; delete it with qdel, and submit it anew");
 }
 
 int qalter(const Call& call, const Session& /*session*/) {

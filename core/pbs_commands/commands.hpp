@@ -18,7 +18,9 @@ int qstat(const Call& call, const Session& session);
 int qdel(const Call& call, const Session& session);
 int qhold(const Call& call, const Session& session);
 int qrls(const Call& call, const Session& session);
+int qrerun(const Call& call, const Session& session);
 /// Refused, with what to do.
+int qmove(const Call& call, const Session& session);
 int qalter(const Call& call, const Session& session);
 int qsig(const Call& call, const Session& session);
 /// Its version alone.

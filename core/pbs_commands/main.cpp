@@ -17,12 +17,14 @@ using namespace hpcbatch;
 using namespace hpcbatch::pbs_commands;
 using hpcbatch::slurm_commands::Program;
 
-constexpr std::array<std::pair<std::string_view, Program::Run>, 8> kCommands{
+constexpr std::array<std::pair<std::string_view, Program::Run>, 10> kCommands{
     {{"qsub", qsub},
      {"qstat", qstat},
      {"qdel", qdel},
      {"qhold", qhold},
      {"qrls", qrls},
+     {"qrerun", qrerun},
+     {"qmove", qmove},
      {"qalter", qalter},
      {"qsig", qsig},
      {"pbsnodes", pbsnodes}}};

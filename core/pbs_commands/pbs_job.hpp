@@ -13,7 +13,7 @@ namespace hpcbatch::pbs_commands {
 
 // What commands exit with: pbs_errno in eight bits.
 inline constexpr int kUnknownJob = 153, kHasFinished = 35, kExceedsLimits = 188, kBadState = 170,
-                     kUnknownSignal = 167;
+                     kUnknownSignal = 167, kNotRerunnable = 192;
 /// Exit_status of those that a signal ended is this and its number; of a deleted one that of TERM.
 inline constexpr int kSignalled = 256;
 

@@ -149,6 +149,25 @@ def test_signals_go_to_what_runs(commands):
     commands.ok("qdel", array)
 
 
+def test_what_runs_is_run_again(commands):
+    said = commands.home.directory / "runs"
+    slow, once = (
+        commands.submit("-r", rerunnable, "--", "/bin/sh", "-c", f"echo x >> {said}.{rerunnable}; exec sleep 1000")
+        for rerunnable in "yn"
+    )
+    held = commands.submit("-h", "--", "/bin/true")
+    runs = {name: pathlib.Path(f"{said}.{name}") for name in "yn"}
+    wait_until(lambda: all(file.exists() for file in runs.values()), 60, "their starts")
+    commands.ok("qrerun", "-W", "force", slow)
+    wait_until(lambda: runs["y"].read_text() == "x\nx\n", 60, "its second run")
+    for job, code, text in ((once, 192, "Job is not rerunnable"), (held, 170, "Request invalid for state of job")):
+        result = commands.call("qrerun", job)
+        assert (result.code, result.err) == (code, f"qrerun: {text} {job}\n")
+    assert runs["n"].read_text() == "x\n"
+    assert "moves no job" in commands.call("qmove", "other", held).err
+    commands.ok("qdel", slow, once, held)
+
+
 def test_nodes_are_not_ours(commands):
     assert "PBSPro" in commands.ok("pbsnodes", "--version")
 

@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 constexpr std::array<const char*, 10> kSlurmNames{"sbatch",   "squeue", "sacct", "scancel",
                                                   "scontrol", "sinfo",  "srun",  "sacctmgr",
                                                   "sshare",   "salloc"};
-constexpr std::array<const char*, 8> kPbsNames{"qsub", "qstat",  "qdel", "qhold",
-                                               "qrls", "qalter", "qsig", "pbsnodes"};
+constexpr std::array<const char*, 10> kPbsNames{"qsub",   "qstat", "qdel",   "qhold", "qrls",
+                                                "qrerun", "qmove", "qalter", "qsig",  "pbsnodes"};
 
 [[noreturn]] void cannot(const std::string& what, const fs::path& path, const std::string& why) {
   throw CommandError(kExitUsage,
