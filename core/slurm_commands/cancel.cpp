@@ -82,8 +82,9 @@ std::vector<Job> jobs_to_cancel(EngineJobs& engine, const Parsed& parsed, const 
   if (!named.ours.empty()) {
     for (const JobName& name : named.ours) {
       if (!name.step.empty())
-        throw CommandFailed("scancel: error: steps cannot be ended by themselves; name the job " +
-                            std::to_string(name.number));
+        throw CommandFailed("scancel: error: steps cannot be ended by themselves: name the job " +
+                            std::to_string(name.number) +
+                            ", or tell all its steps to end with --signal=TERM");
       std::vector<Job> found = find_named(engine, {name}, true, viewed.now);
       // One that has ended is none that is missing.
       if (found.empty()) found = find_named(engine, {name}, true, std::nullopt);

@@ -315,8 +315,12 @@ NamedJobs jobs_said(const std::vector<std::string>& words, const std::string& co
   }
   for (const std::string& list : lists) {
     const std::vector<std::string> names = split_job_names(list);
+    const auto is_job = [](const std::string& name) {
+      const auto parsed = parse_job_name(name);
+      return parsed && parsed->step.empty();
+    };
     // An empty variable's, say: to change nothing would look as if it had been done.
-    if (names.empty() || !std::all_of(names.begin(), names.end(), parse_job_name))
+    if (names.empty() || !std::all_of(names.begin(), names.end(), is_job))
       throw CommandFailed(complaint);
   }
   return named_jobs(lists, complaint);
@@ -431,7 +435,8 @@ void complain_of(const std::string& verb, const std::string& job, const std::str
     return;
   }
   std::fprintf(stderr, "%s for job %s\n", why.c_str(), job.c_str());
-  if (verb != "retry") std::fprintf(stderr, "slurm_suspend error: %s\n", why.c_str());
+  if (verb == "hold" || verb == "release")
+    std::fprintf(stderr, "slurm_suspend error: %s\n", why.c_str());
 }
 
 /// Why nothing of these can be changed so; empty: something can.
@@ -439,7 +444,9 @@ std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
   if (jobs.empty()) return "Invalid job id specified";
   const auto all = [&](auto is) { return std::all_of(jobs.begin(), jobs.end(), is); };
   const auto is_over = [](const Job& job) { return has_ended(job.state); };
-  if (verb != "retry") return all(is_over) ? "Job has already finished" : "";
+  // What has ended would begin anew before it could be held.
+  if (verb != "retry" && all(is_over)) return "Job has already finished";
+  if (verb == "hold" || verb == "release") return "";
   if (all([](const Job& job) { return job.state == JobState::Pending; }))
     return "Job is pending execution";
   if (all([](const Job& job) { return !job.is_requeued; }))
@@ -450,9 +457,9 @@ std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
 /// What the engine is asked to do with it; empty: nothing.
 std::string asked_of(const Job& job, const std::string& verb) {
   const bool is_over = has_ended(job.state);
-  if (verb != "retry") return is_over ? "" : verb;
+  if (verb == "hold" || verb == "release") return is_over ? "" : verb;
   if (!job.is_requeued) return "";
-  if (is_over) return verb;
+  if (is_over) return verb == "retry" ? verb : "";
   // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
   return job.state == JobState::Running ? "requeue" : "";
 }
@@ -479,12 +486,29 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
     for (const Job& job : jobs) {
       const std::string asked = asked_of(job, verb);
       if (asked.empty()) continue;
-      for (const std::string& id : engine_ids(job)) ids[asked].push_back(json::string(id));
+      for (const std::string& id : engine_ids(job)) {
+        ids[asked].push_back(json::string(id));
+        if (verb == "requeuehold") ids["hold"].push_back(json::string(id));
+      }
     }
   }
+  // In the order of these words: what is requeued is held before it could begin anew.
   for (auto& [asked, its] : ids)
     engine.client().post("/v1/tasks/" + asked, {{"ids", std::move(its)}});
   return code;
+}
+
+/// Only operators may do it in Slurm, so its users know the words.  The signals alone would not do:
+/// limits of time would go on, and nobody else would get what is idle.
+int refuse_to_suspend(const std::string& verb, const std::vector<std::string>& words) {
+  if (words.empty()) throw CommandFailed("too few arguments for keyword:" + verb);
+  for (const std::string& word : words)
+    std::fprintf(stderr, "Access/permission denied for job %s\n", word.c_str());
+  std::fputs(
+      "scontrol: error: hpcbatch suspends no jobs; scancel --full --signal=STOP stops the "
+      "programs of one, --signal=CONT continues them, and its time limit goes on\n",
+      stderr);
+  return 1;
 }
 
 /// Until it runs, as its nodes are ready then.
@@ -516,6 +540,8 @@ int scontrol(const Call& call, const Session& session) {
   if (verb == "release") return change(call, "release", rest, engine);
   if (verb == "update") return update_jobs(call, rest, engine);
   if (verb == "requeue") return change(call, "retry", rest, engine);
+  if (verb == "requeuehold") return change(call, verb, rest, engine);
+  if (verb == "suspend" || verb == "resume") return refuse_to_suspend(verb, rest);
   if (verb == "wait_job") return wait_for_job(rest, session, engine);
   if (verb == "version") {
     print_text(std::string(kVersion) + "\n");
@@ -526,10 +552,10 @@ int scontrol(const Call& call, const Session& session) {
     print_text("Slurmctld(primary) at hpcbatch is UP\n");
     return 0;
   }
-  throw CommandFailed(
-      "invalid keyword: " + verb +
-      "\nscontrol: error: hpcbatch has show, update, hold, release, requeue, wait_job, "
-      "ping and version");
+  throw CommandFailed("invalid keyword: " + verb +
+                      "\nscontrol: error: hpcbatch has show, update, hold, release, requeue, "
+                      "requeuehold, wait_job, "
+                      "ping and version");
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -254,16 +254,16 @@ bool is_before(const Job& a, const Job& b) {
   return std::make_tuple(a.id, first(a)) < std::make_tuple(b.id, first(b));
 }
 
-std::string user_indices(const Job& job) {
+}  // namespace
+
+IndexSet user_indices(const Job& job) {
   IndexSet shown;
   for (const IndexRange& range : job.indices.ranges()) {
     const std::uint32_t less = job.from_zero ? 1 : 0;
     shown.add(IndexRange{range.first - less, range.last - less});
   }
-  return to_string(shown);
+  return shown;
 }
-
-}  // namespace
 
 StateWords words_of(JobState state) {
   return kStates.at(static_cast<std::size_t>(state));
@@ -299,7 +299,7 @@ std::uint64_t number_of(const Job& job) {
 std::string array_task_id(const Job& job) {
   if (!job.is_array) return "";
   if (!job.is_many()) return std::to_string(job.index());
-  std::string text = user_indices(job);
+  std::string text = to_string(user_indices(job));
   if (job.is_rest && job.max_running != 0) text += "%" + std::to_string(job.max_running);
   return text;
 }
@@ -349,12 +349,8 @@ std::int64_t priority_of(const Job& job) {
 
 std::uint64_t gpus_of(const Job& job) {
   std::uint64_t count = 0;
-  for (const std::string& kind : split_at(job.gpus, ',')) {
-    std::uint64_t some = 0;
-    const std::size_t behind = kind.rfind(':') + 1;
-    std::from_chars(kind.data() + behind, kind.data() + kind.size(), some);
-    count += some;
-  }
+  for (const std::string& kind : split_at(job.gpus, ','))
+    count += number_in<std::uint64_t>(kind.substr(kind.rfind(':') + 1)).value_or(0);
   return count;
 }
 

@@ -88,6 +88,9 @@ struct Job {
   std::uint32_t index() const { return indices.ranges().front().first - (from_zero ? 1 : 0); }
 };
 
+/// As its user counts them.
+IndexSet user_indices(const Job& job);
+
 /// Number of a task, or of the whole array: of those that wait together its first.
 std::uint64_t number_of(const Job& job);
 /// Of the array; of a single task its own.

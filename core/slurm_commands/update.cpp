@@ -14,7 +14,9 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -241,29 +243,128 @@ std::vector<Change> changes_in(const std::vector<std::string>& words,
   return changes;
 }
 
-[[noreturn]] void complain(const JobName& name, const std::string& why) {
-  throw CommandFailed(name.indices ? to_string(name) + ": " + why
-                                   : why + " for job " + to_string(name));
+/// Why these do not reach a job that runs, in the words of Slurm 22.05; empty: they do.  There its
+/// user may lower the limit; here its pilot keeps the one that it was given.
+std::string why_not_running(const std::vector<Change>& changes) {
+  constexpr std::array<std::string_view, 5> kReach{"name", "priority", "hold", "max_running",
+                                                   "requeue"};
+  std::string why;
+  for (const Change& change : changes) {
+    if (std::find(kReach.begin(), kReach.end(), change.key) != kReach.end()) continue;
+    if (change.key != "time") return "Job is no longer pending execution";
+    why = "Access/permission denied";
+  }
+  return why;
 }
 
-/// Of the engine, of what has not ended, one task of each array; all of it is there, or nothing is
-/// changed.
-std::map<std::string, Job> open_jobs(EngineJobs& engine, const std::vector<JobName>& names) {
-  std::map<std::string, Job> open;
-  for (const JobName& name : names) {
-    std::vector<Job> jobs = jobs_of(engine.lines_of(name, std::nullopt), false);
-    std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
-    const bool is_over = !jobs.empty();
-    std::erase_if(jobs, [](const Job& job) { return has_ended(job.state); });
-    if (jobs.empty())
-      complain(name, is_over ? "Job has already finished" : "Invalid job id specified");
-    const Job& first = jobs.front();
-    if (first.is_array && (name.indices || name.number != array_number_of(first)))
-      throw CommandFailed("scontrol: error: hpcbatch changes arrays as a whole: name " +
-                          std::to_string(array_number_of(first)) + " without an index");
-    for (const Job& job : jobs) open.insert_or_assign(std::to_string(job.id), job);
+/// What becomes of a job, or of elements of an array.
+struct Reach {
+  std::uint64_t number{0};
+  bool is_array{false};
+  bool is_whole{true};       ///< no other elements of it could be changed so
+  std::optional<Job> job{};  ///< with the indices that are changed; nothing: none is
+  std::map<std::string, IndexSet> refused{};  ///< those of the user, by why
+};
+
+Reach reach_of(const std::vector<Job>& all, const JobName& name, const std::string& not_running) {
+  const auto why = [&](const Job& job) -> std::string {
+    if (has_ended(job.state)) return "Job has already finished";
+    return job.state == JobState::Pending ? "" : not_running;
+  };
+  Reach reach{.number = name.number, .is_array = name.indices.has_value()};
+  std::vector<Job> named = all;
+  std::erase_if(named, [&](const Job& job) { return !is_named(job, name); });
+  cut_to(named, {name});
+  IndexSet unknown = name.indices.value_or(IndexSet{}), changed;
+  for (const Job& job : named) {
+    reach.number = array_number_of(job);
+    reach.is_array = job.is_array;
+    unknown.remove(user_indices(job));
+    if (const std::string text = why(job); !text.empty()) {
+      reach.refused[text].add(user_indices(job));
+      continue;
+    }
+    changed.add(job.indices);
+    reach.job = job;
   }
-  return open;
+  if (named.empty() || !unknown.empty()) reach.refused["Invalid job id specified"] = unknown;
+  if (!reach.job) return reach;
+  reach.job->indices = changed;
+  // What has ended of a whole array keeps nobody from changing the rest.
+  if (!name.indices) reach.refused.erase("Job has already finished");
+  reach.is_whole = std::all_of(all.begin(), all.end(), [&](const Job& job) {
+    IndexSet left = job.indices;
+    left.remove(changed);
+    return left.empty() || !why(job).empty();
+  });
+  return reach;
+}
+
+/// As scontrol does it: of an array it also names those elements that have been changed.  Whether
+/// there is anything to say.
+bool complain_of_update(const Reach& reach) {
+  if (reach.refused.empty()) return false;
+  std::vector<std::pair<IndexSet, std::string>> lines;
+  for (const auto& [why, indices] : reach.refused) lines.emplace_back(indices, why);
+  if (reach.job) lines.emplace_back(user_indices(*reach.job), "No error");
+  const auto first = [](const auto& line) {
+    return line.first.empty() ? 0 : line.first.ranges().back().first;
+  };
+  std::sort(lines.begin(), lines.end(),
+            [&](const auto& a, const auto& b) { return first(a) < first(b); });
+  const std::string number = std::to_string(reach.number);
+  for (const auto& [indices, why] : lines) {
+    const std::string text = reach.is_array && !indices.empty()
+                                 ? number + "_" + to_string(indices) + ": " + why
+                                 : why + " for job " + number;
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+  if (reach.refused.contains("Access/permission denied"))
+    std::fputs("scontrol: error: a job that runs keeps the time limit with which it has started\n",
+               stderr);
+  return true;
+}
+
+/// What the engine is asked for: those that are told the same are told it at once.
+struct UpdateAsked {
+  std::map<std::string, std::pair<json::object, json::array>> told;
+  json::array held;
+};
+
+void ask_for(const Reach& reach, const std::vector<Change>& changes, UpdateAsked& asked) {
+  json::object set;
+  for (const Change& change : changes)
+    set_one(change.name, change.key, change.value, *reach.job, set);
+  if (set.erase("hold") != 0) {
+    for (const std::string& id : engine_ids(*reach.job)) asked.held.push_back(json::string(id));
+  }
+  if (set.empty()) return;
+  if (!reach.is_whole)
+    throw CommandFailed("scontrol: error: hpcbatch changes arrays as a whole: name " +
+                        std::to_string(reach.number) + " without an index; nothing was changed");
+  auto& [same, ids] = asked.told[json::serialize(set)];
+  same = std::move(set);
+  ids.push_back(json::string(std::to_string(reach.job->id)));
+}
+
+int update_ours(const std::vector<Change>& changes, const std::vector<JobName>& names,
+                EngineJobs& engine) {
+  for (const JobName& name : names) {
+    if (!name.step.empty())
+      throw CommandFailed("Invalid job id specified for job " + to_string(name) + "." + name.step);
+  }
+  engine.tell_files();
+  const std::string not_running = why_not_running(changes);
+  UpdateAsked asked;
+  std::vector<Reach> all;
+  for (const JobName& name : names) {
+    all.push_back(reach_of(jobs_of(engine.lines_of(name, std::nullopt), false), name, not_running));
+    if (all.back().job) ask_for(all.back(), changes, asked);
+  }
+  for (auto& [text, one] : asked.told)
+    engine.client().post("/v1/tasks/update", {{"ids", one.second}, {"set", one.first}});
+  if (!asked.held.empty()) engine.client().post("/v1/tasks/hold", {{"ids", std::move(asked.held)}});
+  return std::count_if(all.begin(), all.end(), complain_of_update) == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -275,29 +376,11 @@ int update_jobs(const Call& call, const std::vector<std::string>& words, EngineJ
   if (jobs.empty())
     throw CommandFailed("scontrol: error: say it as 'update JobId=2000000012 TimeLimit=1:00:00'");
   const NamedJobs named = named_jobs(jobs, "Invalid job id specified for job ");
-  if (!named.real.empty()) {
-    if (named.ours.empty()) {
-      if (const auto code = run_real(call, call.words)) return *code;
-    }
-    throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
+  if (named.real.empty()) return update_ours(changes, named.ours, engine);
+  if (named.ours.empty()) {
+    if (const auto code = run_real(call, call.words)) return *code;
   }
-  engine.tell_files();
-  // Those that are told the same are told it at once.
-  std::map<std::string, std::pair<json::object, json::array>> told;
-  json::array held;
-  for (const auto& [id, job] : open_jobs(engine, named.ours)) {
-    json::object set;
-    for (const Change& change : changes) set_one(change.name, change.key, change.value, job, set);
-    if (set.erase("hold") != 0) held.push_back(json::string(id));
-    if (set.empty()) continue;
-    auto& [same, ids] = told[json::serialize(set)];
-    same = std::move(set);
-    ids.push_back(json::string(id));
-  }
-  for (auto& [text, one] : told)
-    engine.client().post("/v1/tasks/update", {{"ids", one.second}, {"set", one.first}});
-  if (!held.empty()) engine.client().post("/v1/tasks/hold", {{"ids", std::move(held)}});
-  return 0;
+  throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
 }
 
 }  // namespace hpcbatch::slurm_commands

@@ -56,6 +56,32 @@ REFUSED = (
     "min=100 r=1"
 ).split()
 
+# Of jobs that run, and of elements: what is changed, and what is refused in the same words. c and d_0 run.
+OF_THOSE_THAT_RUN = [
+    ("{c}", "JobName=other"),
+    ("{c}", "Nice=7"),
+    ("{c}", "Requeue=0"),
+    ("{c}", "MinMemoryNode=20"),
+    ("{c}", "NumCPUs=2"),
+    ("{c}", "CPUsPerTask=2"),
+    ("{c}", "StartTime=2040-01-01"),
+    ("{c}", "Features=z"),
+    ("{c}", "Dependency=afterany:{b}"),
+    ("{c}", "Name=y NumCPUs=2"),
+    ("{c}", "Bogus=1 Name=y"),
+    ("{c}.0", "Name=y"),
+    ("{c}.batch", "Name=y"),
+    ("{c}_1", "Name=y"),
+    ("{d}", "ArrayTaskThrottle=1"),
+    ("{d}", "MinMemoryNode=20"),
+    ("{d}_0", "MinMemoryNode=30"),
+    ("{d}_[2-3]", "Priority=0"),
+    ("{d}_[0-9]", "MinMemoryNode=15"),
+    ("{f}_[1-2]", "TimeLimit=7"),
+    ("{f}_[1-3]", "TimeLimit=8"),
+    ("{c},{f}", "Name=z"),
+]
+
 
 class Side:
     def __init__(self, env, folder):
@@ -150,6 +176,66 @@ def test_an_update_sets_what_slurms_own_sets(both):
         told = [side.call(f"scontrol update JobId={target} Nice=5") for side in both]
         told = [(re.sub(r"\d{4,}|^\d+(?=_)", "N", err), code) for _, err, code in told]
         assert told[0] == told[1], target
+
+
+def test_of_what_runs_and_of_elements_the_same_is_changed(both):
+    ours, theirs = both
+    for job, change in OF_THOSE_THAT_RUN:
+        told = [side.call(f"scontrol update JobId={job} {change}") for side in both]
+        said = [
+            (re.sub(r"\d{4,}|(?<=job )\d+|^\d+(?=_)", "N", err, flags=re.M).split("\nscontrol:")[0].strip(), code)
+            for _, err, code in told
+        ]
+        if "Bogus" in change:  # theirs goes on: Request aborted
+            said = [(text.splitlines()[0].replace("scontrol: error: ", ""), code) for text, code in said]
+        assert said[0] == said[1], (job, change)
+        shown = [side.call("squeue -h -r -j {c},{d},{f} -o '%K %t %l %m %C %y %j'")[0].splitlines() for side in both]
+        assert sorted(shown[0]) == sorted(shown[1]), (job, change)
+    assert ours.field("Requeue", "c") == theirs.field("Requeue", "c") == "0"
+    assert ours.call("squeue -h -j {d}_2 -o %r")[0] == "JobHeldUser\n"
+
+
+def test_an_array_is_not_changed_in_part(both):
+    ours = both[0]
+    before = ours.field("TimeLimit", "d")
+    for job in ("{d}_2", "{d}_[1-2]", "{d}_0"):
+        out, complaint, code = ours.call(f"scontrol update JobId={job} Name=x")
+        assert code == 1 and "changes arrays as a whole" in complaint, job
+    out, complaint, code = ours.call("scontrol update JobId={e} TimeLimit=5")
+    assert code == 1 and complaint.splitlines() == [
+        f"Access/permission denied for job {ours.numbers['e']}",
+        "scontrol: error: a job that runs keeps the time limit with which it has started",
+    ]
+    out, complaint, code = ours.call("scontrol update JobId={d} TimeLimit=50")
+    number = ours.numbers["d"]
+    assert code == 1 and complaint.startswith(f"{number}_0: Access/permission denied\n{number}_1-3: No error\n")
+    assert ours.field("TimeLimit", "e") == before == "01:40:00"
+    assert ours.call("squeue -h -j {d}_3 -o %l")[0] == "50:00\n"
+
+
+def test_what_is_requeued_and_held(both):
+    for side in both:
+        assert side.call("scontrol requeuehold {e}")[1:] == ("", 0)
+        wait_until(lambda side=side: side.call("squeue -h -j {e} -o %t")[0] == "PD\n", 60, "its end")
+    told = []
+    for side in both:
+        for job in ("{e}", "{a}", "2000009999"):
+            _, complaint, code = side.call(f"scontrol requeuehold {job}")
+            told.append((re.sub(r"\d+", "N", complaint), code))
+        for job in ("{c}.0", "{c}.batch"):
+            told.append(side.call(f"scontrol hold {job}")[2])
+        assert side.call("scontrol requeuehold")[1:] == ("too few arguments for keyword:requeuehold\n", 1)
+    assert told[:5] == told[5:]
+    ours = both[0]
+    time.sleep(1)
+    assert ours.call("squeue -h -j {e} -o '%t %r'")[0] == "PD JobHeldUser\n"
+    for side in both:
+        assert side.call("scontrol release {e}")[1:] == ("", 0)
+    wait_until(lambda: ours.call("squeue -h -j {e} -o %t")[0] == "R\n", 60, "its second run")
+    for verb in ("suspend", "resume"):
+        out, complaint, code = ours.call(f"scontrol {verb} {{e}}")
+        assert code == 1 and complaint.startswith(f"Access/permission denied for job {ours.numbers['e']}\n")
+    assert ours.field("JobState", "e") == "RUNNING"
 
 
 def test_memory_for_each_cpu_follows_an_update(both):
