@@ -2,6 +2,7 @@
 #include "cli/show/values.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
+#include "slurm_commands/reach.hpp"
 #include "slurm_commands/times.hpp"
 
 #include <hpcbatch/text.hpp>
@@ -420,48 +421,29 @@ int show(const Call& call, const Parsed& parsed, EngineJobs& engine) {
                       "config, hostnames and hostlist");
 }
 
-/// Of those that have ended only `retry` wants to know; others do where there is nothing else.
-std::vector<Job> jobs_to_change(EngineJobs& engine, const JobName& name, const std::string& verb) {
-  std::vector<Job> jobs;
-  if (verb != "retry") jobs = found_jobs(engine, {name}, false, now_in_seconds());
-  if (jobs.empty()) jobs = found_jobs(engine, {name}, false);
-  return jobs;
-}
-
-/// In the words of the real one, which tells of each job by itself.
-void complain_of(const std::string& verb, const std::string& job, const std::string& why) {
-  if (job.find('_') != std::string::npos) {
-    std::fprintf(stderr, "%s: %s\n", job.c_str(), why.c_str());
-    return;
-  }
-  std::fprintf(stderr, "%s for job %s\n", why.c_str(), job.c_str());
-  if (verb == "hold" || verb == "release")
-    std::fprintf(stderr, "slurm_suspend error: %s\n", why.c_str());
-}
-
-/// Why nothing of these can be changed so; empty: something can.
-std::string not_changed(const std::vector<Job>& jobs, const std::string& verb) {
-  if (jobs.empty()) return "Invalid job id specified";
-  const auto all = [&](auto is) { return std::all_of(jobs.begin(), jobs.end(), is); };
-  const auto is_over = [](const Job& job) { return has_ended(job.state); };
-  // What has ended would begin anew before it could be held.
-  if (verb != "retry" && all(is_over)) return "Job has already finished";
+/// Why it cannot be changed so, in Slurm's words; empty: it can.
+std::string why_not(const Job& job, const std::string& verb) {
+  // Before it could be held, it would begin anew.
+  if (has_ended(job.state) && verb != "retry") return kIsOver;
   if (verb == "hold" || verb == "release") return "";
-  if (all([](const Job& job) { return job.state == JobState::Pending; }))
-    return "Job is pending execution";
-  if (all([](const Job& job) { return !job.is_requeued; }))
-    return "Requested operation is presently disabled";
-  return "";
+  if (job.state == JobState::Pending) return "Job is pending execution";
+  return job.is_requeued ? "" : "Requested operation is presently disabled";
 }
 
-/// What the engine is asked to do with it; empty: nothing.
+/// What the engine is asked to do with it; empty: nothing, as it ends just now.
 std::string asked_of(const Job& job, const std::string& verb) {
-  const bool is_over = has_ended(job.state);
-  if (verb == "hold" || verb == "release") return is_over ? "" : verb;
-  if (!job.is_requeued) return "";
-  if (is_over) return verb == "retry" ? verb : "";
-  // What runs ends and begins anew, as requeue(1) has it; what waits does nothing.
+  if (verb == "hold" || verb == "release" || has_ended(job.state)) return verb;
+  // What runs ends and begins anew, as requeue(1) has it.
   return job.state == JobState::Running ? "requeue" : "";
+}
+
+/// Whether there is anything to complain of.
+bool complain_of(const Reach& reach, const std::string& verb) {
+  if (!complain_of(reach)) return false;
+  const bool is_suspend = verb == "hold" || verb == "release";
+  if (is_suspend && !reach.is_array)
+    std::fprintf(stderr, "slurm_suspend error: %s\n", reach.refused.begin()->first.c_str());
+  return true;
 }
 
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
@@ -471,19 +453,15 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
   if (!named.real.empty() && named.ours.empty()) {
     if (const auto code = run_real(call, call.words)) return *code;
   }
+  if (!named.real.empty())
+    throw CommandFailed("Invalid job id specified for job " + named.real.front());
   int code = 0;
-  for (const std::string& job : named.real) {
-    complain_of(verb, job, "Invalid job id specified");
-    code = 1;
-  }
   std::map<std::string, json::array> ids;
   for (const JobName& name : named.ours) {
-    const std::vector<Job> jobs = jobs_to_change(engine, name, verb);
-    if (const std::string why = not_changed(jobs, verb); !why.empty()) {
-      complain_of(verb, to_string(name), why);
-      code = 1;
-    }
-    for (const Job& job : jobs) {
+    const Reach reach = reach_of(jobs_of(engine.lines_of(name, std::nullopt), false), name,
+                                 [&](const Job& job) { return why_not(job, verb); });
+    if (complain_of(reach, verb)) code = 1;
+    for (const Job& job : reach.jobs) {
       const std::string asked = asked_of(job, verb);
       if (asked.empty()) continue;
       for (const std::string& id : engine_ids(job)) {

@@ -6,6 +6,7 @@
 #include "model/item.hpp"
 #include "slurm_commands/commands.hpp"
 #include "slurm_commands/options.hpp"
+#include "slurm_commands/reach.hpp"
 
 #include <hpcbatch/text.hpp>
 
@@ -243,6 +244,8 @@ std::vector<Change> changes_in(const std::vector<std::string>& words,
   return changes;
 }
 
+constexpr const char* kDenied = "Access/permission denied";
+
 /// Why these do not reach a job that runs, in the words of Slurm 22.05; empty: they do.  There its
 /// user may lower the limit; here its pilot keeps the one that it was given.
 std::string why_not_running(const std::vector<Change>& changes) {
@@ -252,77 +255,9 @@ std::string why_not_running(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     if (std::find(kReach.begin(), kReach.end(), change.key) != kReach.end()) continue;
     if (change.key != "time") return "Job is no longer pending execution";
-    why = "Access/permission denied";
+    why = kDenied;
   }
   return why;
-}
-
-/// What becomes of a job, or of elements of an array.
-struct Reach {
-  std::uint64_t number{0};
-  bool is_array{false};
-  bool is_whole{true};       ///< no other elements of it could be changed so
-  std::optional<Job> job{};  ///< with the indices that are changed; nothing: none is
-  std::map<std::string, IndexSet> refused{};  ///< those of the user, by why
-};
-
-Reach reach_of(const std::vector<Job>& all, const JobName& name, const std::string& not_running) {
-  const auto why = [&](const Job& job) -> std::string {
-    if (has_ended(job.state)) return "Job has already finished";
-    return job.state == JobState::Pending ? "" : not_running;
-  };
-  Reach reach{.number = name.number, .is_array = name.indices.has_value()};
-  std::vector<Job> named = all;
-  std::erase_if(named, [&](const Job& job) { return !is_named(job, name); });
-  cut_to(named, {name});
-  IndexSet unknown = name.indices.value_or(IndexSet{}), changed;
-  for (const Job& job : named) {
-    reach.number = array_number_of(job);
-    reach.is_array = job.is_array;
-    unknown.remove(user_indices(job));
-    if (const std::string text = why(job); !text.empty()) {
-      reach.refused[text].add(user_indices(job));
-      continue;
-    }
-    changed.add(job.indices);
-    reach.job = job;
-  }
-  if (named.empty() || !unknown.empty()) reach.refused["Invalid job id specified"] = unknown;
-  if (!reach.job) return reach;
-  reach.job->indices = changed;
-  // What has ended of a whole array keeps nobody from changing the rest.
-  if (!name.indices) reach.refused.erase("Job has already finished");
-  reach.is_whole = std::all_of(all.begin(), all.end(), [&](const Job& job) {
-    IndexSet left = job.indices;
-    left.remove(changed);
-    return left.empty() || !why(job).empty();
-  });
-  return reach;
-}
-
-/// As scontrol does it: of an array it also names those elements that have been changed.  Whether
-/// there is anything to say.
-bool complain_of_update(const Reach& reach) {
-  if (reach.refused.empty()) return false;
-  std::vector<std::pair<IndexSet, std::string>> lines;
-  for (const auto& [why, indices] : reach.refused) lines.emplace_back(indices, why);
-  if (reach.job) lines.emplace_back(user_indices(*reach.job), "No error");
-  const auto first = [](const auto& line) {
-    return line.first.empty() ? 0 : line.first.ranges().back().first;
-  };
-  std::sort(lines.begin(), lines.end(),
-            [&](const auto& a, const auto& b) { return first(a) < first(b); });
-  const std::string number = std::to_string(reach.number);
-  for (const auto& [indices, why] : lines) {
-    const std::string text = reach.is_array && !indices.empty()
-                                 ? number + "_" + to_string(indices) + ": " + why
-                                 : why + " for job " + number;
-    std::fprintf(stderr, "%s\n", text.c_str());
-  }
-  if (reach.refused.contains("Access/permission denied"))
-    std::fputs("scontrol: error: a job that runs keeps the time limit with which it has started\n",
-               stderr);
-  return true;
 }
 
 /// What the engine is asked for: those that are told the same are told it at once.
@@ -334,9 +269,10 @@ struct UpdateAsked {
 void ask_for(const Reach& reach, const std::vector<Change>& changes, UpdateAsked& asked) {
   json::object set;
   for (const Change& change : changes)
-    set_one(change.name, change.key, change.value, *reach.job, set);
+    set_one(change.name, change.key, change.value, reach.jobs.back(), set);
   if (set.erase("hold") != 0) {
-    for (const std::string& id : engine_ids(*reach.job)) asked.held.push_back(json::string(id));
+    for (const Job& job : reach.jobs)
+      for (const std::string& id : engine_ids(job)) asked.held.push_back(json::string(id));
   }
   if (set.empty()) return;
   if (!reach.is_whole)
@@ -344,7 +280,7 @@ void ask_for(const Reach& reach, const std::vector<Change>& changes, UpdateAsked
                         std::to_string(reach.number) + " without an index; nothing was changed");
   auto& [same, ids] = asked.told[json::serialize(set)];
   same = std::move(set);
-  ids.push_back(json::string(std::to_string(reach.job->id)));
+  ids.push_back(json::string(std::to_string(reach.jobs.back().id)));
 }
 
 int update_ours(const std::vector<Change>& changes, const std::vector<JobName>& names,
@@ -355,16 +291,28 @@ int update_ours(const std::vector<Change>& changes, const std::vector<JobName>& 
   }
   engine.tell_files();
   const std::string not_running = why_not_running(changes);
+  const auto why = [&](const Job& job) -> std::string {
+    if (has_ended(job.state)) return kIsOver;
+    return job.state == JobState::Pending ? "" : not_running;
+  };
   UpdateAsked asked;
   std::vector<Reach> all;
   for (const JobName& name : names) {
-    all.push_back(reach_of(jobs_of(engine.lines_of(name, std::nullopt), false), name, not_running));
-    if (all.back().job) ask_for(all.back(), changes, asked);
+    all.push_back(reach_of(jobs_of(engine.lines_of(name, std::nullopt), false), name, why));
+    if (!all.back().jobs.empty()) ask_for(all.back(), changes, asked);
   }
   for (auto& [text, one] : asked.told)
     engine.client().post("/v1/tasks/update", {{"ids", one.second}, {"set", one.first}});
   if (!asked.held.empty()) engine.client().post("/v1/tasks/hold", {{"ids", std::move(asked.held)}});
-  return std::count_if(all.begin(), all.end(), complain_of_update) == 0 ? 0 : 1;
+  bool has_failed = false;
+  for (const Reach& reach : all) {
+    has_failed = complain_of(reach) || has_failed;
+    if (reach.refused.contains(kDenied))
+      std::fputs(
+          "scontrol: error: a job that runs keeps the time limit with which it has started\n",
+          stderr);
+  }
+  return has_failed ? 1 : 0;
 }
 
 }  // namespace

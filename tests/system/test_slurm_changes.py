@@ -195,6 +195,13 @@ def test_of_what_runs_and_of_elements_the_same_is_changed(both):
     assert ours.call("squeue -h -j {d}_2 -o %r")[0] == "JobHeldUser\n"
 
 
+def test_what_is_left_out_of_what_is_named_is_told(both):
+    for change in ("hold {d}_[2-9]", "release {d}_[2-9]", "hold {d}_9", "hold {c}_1", "requeue {d}"):
+        told = [side.call(f"scontrol {change}") for side in both]
+        said = [(re.sub(r"^\d+(?=_)", "N", err, flags=re.M), code) for _, err, code in told]
+        assert said[0] == said[1] and said[0][1] == 1, change
+
+
 def test_an_array_is_not_changed_in_part(both):
     ours = both[0]
     before = ours.field("TimeLimit", "d")
