@@ -39,6 +39,45 @@ void name_tasks(std::vector<NewArray>& arrays, const std::map<ArrayId, TaskId>& 
   }
 }
 
+Counting counting_of(const std::string& recipe) {
+  if (needs_items(recipe)) return Counting::Places;
+  return start_from_bytes(recipe).from_zero() ? Counting::FromZero : Counting::FromOne;
+}
+
+namespace {
+
+/// Of the array that is waited for; Places, which pairs with all, where nothing is known of it.
+Counting counting_waited_for(const Dependency& on, const Submission& submission,
+                             const std::map<ArrayId, Counting>& before) {
+  if (on.sibling > 0 && on.sibling <= submission.recipes.size())
+    return counting_of(submission.recipes[on.sibling - 1].bytes);
+  const auto known = before.find(on.array);
+  return known == before.end() ? Counting::Places : known->second;
+}
+
+bool begin_apart(Counting one, Counting other) {
+  return one != other && one != Counting::Places && other != Counting::Places;
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_paired(const Submission& submission,
+                                          const std::map<ArrayId, Counting>& before) {
+  for (std::size_t i = 0; i < submission.arrays.size(); ++i) {
+    for (const Dependency& on : submission.arrays[i].after) {
+      if (on.kind != Dependency::Kind::EachSuccess) continue;
+      const Counting first = counting_waited_for(on, submission, before);
+      if (!begin_apart(first, counting_of(submission.recipes[i].bytes))) continue;
+      return fmt::format(
+          "cannot pair tasks with those of {}{}: its indices begin at {}, and those of the array "
+          "that is to wait at {}; begin both at 0 or both at 1, or wait for all of it",
+          on.sibling > 0 ? "#" : "", on.sibling > 0 ? on.sibling : on.array.value,
+          first == Counting::FromZero ? "0" : "1", first == Counting::FromZero ? "1" : "0");
+    }
+  }
+  return std::nullopt;
+}
+
 void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
   const auto trouble = dependencies_.refuses();
@@ -62,10 +101,13 @@ void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
 namespace {
 
 /// Arrays whose users count from 0 have indices that are one more.
-void count_from_one(std::vector<NewArray>& arrays, const std::set<ArrayId>& from_zero) {
+void count_from_one(std::vector<NewArray>& arrays, const std::map<ArrayId, Counting>& counting) {
   for (NewArray& array : arrays) {
     for (Dependency& on : array.after) {
-      if (std::exchange(on.is_users_index, false) && from_zero.contains(on.array)) ++*on.index;
+      const auto known = counting.find(on.array);
+      if (std::exchange(on.is_users_index, false) && known != counting.end() &&
+          known->second == Counting::FromZero)
+        ++*on.index;
     }
   }
 }
@@ -86,34 +128,47 @@ void wait_for_named(std::vector<NewArray>& arrays,
 /// What only the store knows of what is waited for is looked up first.
 void ClientRequests::name_submission(RequestId request) {
   std::set<ArrayId> counted;
+  bool has_pairs = false;
   std::set<std::string> names;
   for (const NewArray& array : submissions_.at(request.value).arrays) {
     if (!array.course->singleton.empty()) names.insert(array.course->singleton);
-    for (const Dependency& on : array.after)
-      if (on.is_users_index) counted.insert(on.array);
+    for (const Dependency& on : array.after) {
+      const bool is_pair = on.kind == Dependency::Kind::EachSuccess;
+      has_pairs = has_pairs || is_pair;
+      if (on.is_users_index || is_pair) counted.insert(on.array);
+    }
   }
   if (counted.empty() && names.empty()) return feed_submission(request, {});
   struct Found {
-    std::set<ArrayId> from_zero;
+    std::map<ArrayId, Counting> counting;
     std::map<std::string, std::vector<ArrayId>> named;
   };
   dependencies_.writer.read(
       [counted, names](store::Store& store) {
         Found found;
         for (const ArrayId id : counted) {
-          const auto row = store.history().array(id);
-          if (row && start_from_bytes(row->recipe).from_zero()) found.from_zero.insert(id);
+          if (const auto row = store.history().array(id))
+            found.counting[id] = counting_of(row->recipe);
         }
         for (const std::string& name : names)
           found.named[name] = store.history().open_ones_called(name);
         return found;
       },
-      [this, request](const Found& found) {
-        std::vector<NewArray>& arrays = submissions_.at(request.value).arrays;
-        count_from_one(arrays, found.from_zero);
+      [this, request, has_pairs](const Found& found) {
+        Submission& submission = submissions_.at(request.value);
+        if (const auto why = has_pairs ? why_not_paired(submission, found.counting) : std::nullopt)
+          return refuse(request, *why);
+        std::vector<NewArray>& arrays = submission.arrays;
+        count_from_one(arrays, found.counting);
         wait_for_named(arrays, found.named);
         feed_submission(request, {});
       });
+}
+
+void ClientRequests::refuse(RequestId request, const std::string& why) {
+  submissions_.erase(request.value);
+  auto waiting = submit_answers_.extract(request.value);
+  if (!waiting.empty()) waiting.mapped()(SubmitRefusal{why});
 }
 
 void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> ended) {
@@ -177,7 +232,7 @@ void ClientRequests::update(Update asked, CountAnswer answer) {
   struct Found {
     std::vector<EndedArray> ended;
     std::map<ArrayId, TaskId> tasks;
-    std::set<ArrayId> from_zero;
+    std::map<ArrayId, Counting> counting;
   };
   dependencies_.writer.read(
       [after](store::Store& store) {
@@ -187,8 +242,8 @@ void ClientRequests::update(Update asked, CountAnswer answer) {
             found.ended.push_back(std::move(*ended));
           if (const auto task = store.history().task_of_id(on.array))
             found.tasks.emplace(on.array, *task);
-          const auto row = store.history().array(on.array);
-          if (row && start_from_bytes(row->recipe).from_zero()) found.from_zero.insert(on.array);
+          if (const auto row = store.history().array(on.array))
+            found.counting[on.array] = counting_of(row->recipe);
         }
         return found;
       },
@@ -198,7 +253,7 @@ void ClientRequests::update(Update asked, CountAnswer answer) {
         if (asked.change.after) {
           std::vector<NewArray> one(1);
           one.front().after = std::move(*asked.change.after);
-          count_from_one(one, found.from_zero);
+          count_from_one(one, found.counting);
           name_tasks(one, found.tasks);
           asked.change.after = std::move(one.front().after);
         }

@@ -37,6 +37,15 @@ struct Submission {
 /// such on these tasks.
 void name_tasks(std::vector<NewArray>& arrays, const std::map<ArrayId, TaskId>& tasks);
 
+/// What its user counts an array's tasks by: their places in a list of items, or indices.
+enum class Counting : std::uint8_t { Places, FromZero, FromOne };
+/// Of its recipe, as the store keeps it.
+Counting counting_of(const std::string& recipe);
+/// Ids count from 1, also of an array whose indices begin at 0: tasks that such an array and another pair by their ids
+/// would have different indices.  One sentence where that is so; `before` are the arrays of earlier submissions.
+std::optional<std::string> why_not_paired(const Submission& submission,
+                                          const std::map<ArrayId, Counting>& before);
+
 struct SubmitRefusal {
   std::string text;
   bool conflict{false};
@@ -107,6 +116,7 @@ class ClientRequests {
   RequestId new_request() { return RequestId{next_++}; }
   void name_submission(RequestId request);
   void feed_submission(RequestId request, std::vector<EndedArray> ended);
+  void refuse(RequestId request, const std::string& why);
   std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
 
   Dependencies dependencies_;
