@@ -84,8 +84,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.incarnation = event.incarnation;
   pilot.capacity = event.capacity;
   pilot.gpus = event.gpus;
-  pilot.end.reset();
-  if (event.time_left) pilot.end = now + *event.time_left;
+  pilot.end = event.time_left ? std::optional(now + *event.time_left) : std::nullopt;
   pilot.connected = true;
   pilot.registered = true;
   pilot.registered_at = now;
@@ -154,6 +153,17 @@ static bool was_given(const PilotRegistered& process, const Lease& lease) {
   return process.confirmed_by != 0 && process.confirmed_by <= lease.attempt.engine_start();
 }
 
+static Outcome lost_at(const PilotId& pilot, bool same_process, Time now) {
+  Outcome outcome;
+  outcome.failure = Failure::NodeLost;
+  outcome.message =
+      same_process ? fmt::format("the engine was started anew, and pilot {} no longer has it",
+                                 to_string(pilot))
+                   : fmt::format("pilot {} was started anew by the batch system", to_string(pilot));
+  outcome.ended = now;
+  return outcome;
+}
+
 /// Compares what the pilot says it holds with what was leased to it.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process,
@@ -195,15 +205,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
                                     ? !(was_known ? same_process : was_given(event, lease))
                                     : lease.state != Lease::State::Sent && !same_process;
     if (may_have_begun) {
-      Outcome outcome;
-      outcome.failure = Failure::NodeLost;
-      outcome.message =
-          same_process
-              ? fmt::format("the engine was started anew, and pilot {} no longer has it",
-                            to_string(pilot.id))
-              : fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
-      outcome.ended = now;
-      if (const Outcome* own = pilots_.failed(task)) outcome = *own;
+      const Outcome* own = pilots_.failed(task);
+      Outcome outcome = own ? *own : lost_at(pilot.id, same_process, now);
       end_lease(take_lease(task), std::move(outcome), Blame::None, now);
     } else {
       // It never reached the pilot: nothing was started, so nothing is lost.
