@@ -44,8 +44,7 @@ def test_it_goes_on_when_the_engine_is_killed(slurm):
     with SlurmSite(slurm, idle_after="10m", max_running=2) as site:
         bed = Bed(site, "slurm", Commands(site).folder)
         bed.write(flows.MANY)
-        # With Nextflow's --no-requeue what may have started when the engine died fails as on a lost node.
-        process = bed.begin("-with-trace", "trace.txt", "-process.errorStrategy=retry")
+        process = bed.begin("-with-trace", "trace.txt")
         wait_until(lambda: sum(task["state"] == "done" for task in bed.tasks()) > 20, 120, "some to be done")
         site.kill_engine()
         code = process.wait(300)
