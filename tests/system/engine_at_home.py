@@ -15,7 +15,7 @@ import tempfile
 
 import pytest
 
-from patience import SLOWNESS, wait_until
+from patience import SLOWNESS, patience, wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
 # Where bin/hpcbatch and its plugins lie: the build, or any prefix that it was installed to.
@@ -121,7 +121,7 @@ class EngineAtHome:
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            timeout=timeout,
+            timeout=patience(timeout),
             cwd=cwd or self.directory,
             env=self.env | env,
             encoding="utf-8",

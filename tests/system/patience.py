@@ -18,6 +18,11 @@ def share_of_the_machine():
     return 1 / min(max(crowd, 1), MOST_CROWDED)
 
 
+def patience(seconds):
+    """How long a program may take that takes at most so many seconds on an idle machine."""
+    return seconds * SLOWNESS / share_of_the_machine()
+
+
 def wait_until(condition, seconds=60, what="the condition", every=0.02):
     """Waits for what another process will do; a condition that stays false fails the test.
 
