@@ -54,10 +54,11 @@ bool complain_of(const Reach& reach) {
             [&](const auto& a, const auto& b) { return first(a) < first(b); });
   const std::string number = std::to_string(reach.number);
   for (const auto& [indices, why] : lines) {
-    const std::string text = reach.is_array && !indices.empty()
-                                 ? number + "_" + to_string(indices) + ": " + why
-                                 : why + " for job " + number;
-    std::fprintf(stderr, "%s\n", text.c_str());
+    if (reach.is_array && !indices.empty()) {
+      std::fprintf(stderr, "%s_%s: %s\n", number.c_str(), to_string(indices).c_str(), why.c_str());
+    } else {
+      std::fprintf(stderr, "%s for job %s\n", why.c_str(), number.c_str());
+    }
   }
   return true;
 }
