@@ -446,6 +446,15 @@ bool complain_of(const Reach& reach, const std::string& verb) {
   return true;
 }
 
+/// What has ended is wanted where it is told of, or may begin anew: a large array has much of it.
+std::vector<Job> jobs_to_change(EngineJobs& engine, const JobName& name, const std::string& verb) {
+  if (!name.indices && (verb == "hold" || verb == "release")) {
+    std::vector<Job> open = jobs_of(engine.lines_of(name, now_in_seconds()), false);
+    if (!open.empty()) return open;
+  }
+  return jobs_of(engine.lines_of(name, std::nullopt), false);
+}
+
 int change(const Call& call, const std::string& verb, const std::vector<std::string>& words,
            EngineJobs& engine) {
   if (words.empty()) throw CommandFailed("too few arguments for keyword:" + call.words.front());
@@ -453,12 +462,14 @@ int change(const Call& call, const std::string& verb, const std::vector<std::str
   if (!named.real.empty() && named.ours.empty()) {
     if (const auto code = run_real(call, call.words)) return *code;
   }
-  if (!named.real.empty())
-    throw CommandFailed("Invalid job id specified for job " + named.real.front());
   int code = 0;
+  for (const std::string& job : named.real) {
+    std::fprintf(stderr, "Invalid job id specified for job %s\n", job.c_str());
+    code = 1;
+  }
   std::map<std::string, json::array> ids;
   for (const JobName& name : named.ours) {
-    const Reach reach = reach_of(jobs_of(engine.lines_of(name, std::nullopt), false), name,
+    const Reach reach = reach_of(jobs_to_change(engine, name, verb), name,
                                  [&](const Job& job) { return why_not(job, verb); });
     if (complain_of(reach, verb)) code = 1;
     for (const Job& job : reach.jobs) {

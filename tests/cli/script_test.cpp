@@ -106,9 +106,9 @@ TEST(ScriptTest, TheCallerOfSbatchHasTheLastWord) {
       "#!/bin/sh\n#SBATCH -N 7 -c 2\n#HPCBATCH --cpus 8 --mem=4G --time 1h --site a\n:\n";
   const Script read = read_script(text, "/w/job.sh", {}, BatchSystem::Slurm,
                                   {{}, {"--nodes=1", "--ntasks=3", "--time=0"}});
-  EXPECT_THAT(read.options,
-              ElementsAre("--cpus", "2", "--cpus", "6", "--mem=4G", "--site", "a", "--env",
-                          HasSubstr("HPCBATCH_RUN="), "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+  EXPECT_THAT(read.options, ElementsAre("--cpus", "2", "--ntasks", "3", "--cpus", "6", "--mem=4G",
+                                        "--site", "a", "--env", HasSubstr("HPCBATCH_RUN="), "--env",
+                                        HasSubstr("HPCBATCH_SCRIPT=")));
 }
 
 TEST(ScriptTest, ALongOneComesInPieces) {
