@@ -397,18 +397,22 @@ void put_waits(json::object& line, store::Store& store, const std::vector<Depend
   if (!first.empty()) line["after_first"] = std::move(first);
 }
 
+/// Of the leases of tasks that are with pilots: what each was given is found by it.
+using Epochs = std::map<TaskId, std::uint64_t>;
+
 /// What all tasks of an array have in common, in the words of `GET /v1/arrays/ID`.
-void put_terms(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
+void put_terms(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task,
+               const Epochs& leased) {
   line["array"] = std::to_string(row.id.value);
   line["indices"] = to_string(row.indices);
   const auto result = line.contains("ended_at") ? store.history().result(task) : std::nullopt;
   // What runs has what it was given, whatever was changed since.
-  const json::value epoch = line["epoch"];
-  line.erase("epoch");
-  line["needs"] = to_json(result ? store.history().needs_then(row, *result)
-                          : epoch.is_null()
-                              ? row.needs
-                              : store.history().needs_then(row, epoch.to_number<std::uint64_t>()));
+  const auto needs = [&] {
+    if (result) return store.history().needs_then(row, *result);
+    const auto lease = leased.find(task);
+    return lease == leased.end() ? row.needs : store.history().needs_then(row, lease->second);
+  };
+  line["needs"] = to_json(needs());
   line["priority"] = row.priority;
   if (row.max_running != 0) line["max_running"] = row.max_running;
   put_course(line, row.after, row.course.get());
@@ -470,7 +474,8 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.
-std::optional<json::array> listed(store::Store& store, const ListAsked& asked, Lines lines) {
+std::optional<json::array> listed(store::Store& store, const ListAsked& asked, Lines lines,
+                                  const Epochs& leased) {
   const store::Filter& filter = asked.filter;
   if (admits_ended(filter) && (!asked.open || filter.ended_since)) add_ended(store, asked, lines);
   std::stable_sort(lines.begin(), lines.end(),
@@ -482,7 +487,7 @@ std::optional<json::array> listed(store::Store& store, const ListAsked& asked, L
   for (auto& [task, line] : lines) {
     if (!row || row->id != task.array) row = store.history().array(task.array);
     if (row) put_array(line, store, *row, task);
-    if (row && asked.full) put_terms(line, store, *row, task);
+    if (row && asked.full) put_terms(line, store, *row, task, leased);
     if (row && asked.files) put_run(line, store, *row, task);
     tasks.push_back(std::move(line));
   }
@@ -497,10 +502,11 @@ void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
                         text_in(request, "files") == "1"};
   const store::Filter& filter = asked.filter;
   Lines lines;
-  LiveLines live(asked, runtime_.engine(), lines, [this](json::object& line, TaskId task) {
+  Epochs leased;
+  LiveLines live(asked, runtime_.engine(), lines, [&](json::object& line, TaskId task) {
     put_lease(line, task);
-    if (const Lease* lease = runtime_.engine().pilots().lease(task))
-      line["epoch"] = lease->attempt.epoch;
+    const Lease* lease = asked.full ? runtime_.engine().pilots().lease(task) : nullptr;
+    if (lease) leased.emplace(task, lease->attempt.epoch);
   });
   const auto& arrays = runtime_.engine().tasks().arrays();
   // From the newest, until there are enough.
@@ -508,8 +514,8 @@ void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
     if (live.admits(at->first, at->second)) live.add(at->first, at->second);
   }
   runtime_.look(
-      [asked, lines = std::move(lines)](store::Store& store) mutable {
-        return listed(store, asked, std::move(lines));
+      [asked, lines = std::move(lines), leased = std::move(leased)](store::Store& store) mutable {
+        return listed(store, asked, std::move(lines), leased);
       },
       [reply, filter = asked.filter](std::optional<json::array> tasks) {
         if (!tasks)

@@ -72,19 +72,28 @@ def ids_of(line):
     return [f"{array}.{index}" for index in range(int(last or first), int(first) - 1, -1)]
 
 
+def connection_to(engine):
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(engine.status()["socket"])
+    return connection
+
+
+def tasks_listed(connection, query):
+    connection.request("GET", f"/v1/tasks?{query}")
+    return json.load(connection.getresponse())["tasks"]
+
+
 def test_pages_of_a_list(shared):
     first = shared.submit("--array", "1-5", "--", "true")
     assert shared.wait(first) == 0
     second = shared.submit("--array", "1-4", "--", "true")
     assert shared.wait(second) == 0
     held = shared.submit("--hold", "--array", "1-9", "--", "true")
-    connection = http.client.HTTPConnection("localhost")
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.connect(shared.status()["socket"])
+    connection = connection_to(shared)
     seen, before = [], ""
     while len(seen) < 18:
-        connection.request("GET", f"/v1/tasks?limit=3&before={before}")
-        page = [task["id"] for task in json.load(connection.getresponse())["tasks"]]
+        page = [task["id"] for task in tasks_listed(connection, f"limit=3&before={before}")]
         assert 0 < len(page) <= 3
         seen, before = seen + [id for line in page for id in ids_of(line)], page[-1]
     shared.ok("cancel", held)
@@ -93,6 +102,17 @@ def test_pages_of_a_list(shared):
         *(f"{second}.{n}" for n in (4, 3, 2, 1)),
         *(f"{first}.{n}" for n in (5, 4, 3, 2, 1)),
     ]
+
+
+def test_a_list_has_no_epochs(shared):
+    """By them pilots show that a lease is theirs."""
+    task = shared.submit("--", "sleep", "60")
+    wait_until(lambda: shared.show(task)["state"] == "running", what="its start")
+    connection = connection_to(shared)
+    for query in (f"array={task}", f"array={task}&full=1", f"array={task}&full=1&files=1"):
+        (line,) = tasks_listed(connection, query)
+        assert line["state"] == "running" and "epoch" not in line
+    shared.ok("cancel", task)
 
 
 def test_files_of_tasks(shared, folder):
