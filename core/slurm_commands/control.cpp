@@ -293,13 +293,11 @@ namespace {
   throw CommandFailed("slurm_load_jobs error: Invalid job id specified");
 }
 
-/// Jobs that are named, with `since` less what ended before; those of the cluster stay with the real
-/// command.
-std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& names, bool together,
-                            std::optional<double> since = std::nullopt) {
+/// Jobs that are named, tasks of one array together; those of the cluster stay with the real command.
+std::vector<Job> found_jobs(EngineJobs& engine, const std::vector<JobName>& names) {
   std::vector<Job> found;
   for (const JobName& name : names) {
-    std::vector<Job> jobs = jobs_of(engine.lines_of(name, since), together);
+    std::vector<Job> jobs = jobs_of(engine.lines_of(name, std::nullopt), true);
     std::erase_if(jobs, [&](const Job& job) { return !is_named(job, name); });
     cut_to(jobs, {name});
     found.insert(found.end(), jobs.begin(), jobs.end());
@@ -338,7 +336,7 @@ int show_jobs(const Call& call, const Parsed& parsed, const std::vector<std::str
   }
   const std::vector<Job> jobs =
       words.empty() ? jobs_of(engine.open_and_ended_since(viewed.now - kShownAfterEnd), true)
-                    : found_jobs(engine, named.ours, true);
+                    : found_jobs(engine, named.ours);
   if (jobs.empty() && named.ours.size() == 1 && named.ours.front().indices) {
     print_text("Job " + words.front() + " not found\n");
     return 1;
@@ -506,7 +504,7 @@ int wait_for_job(const std::vector<std::string>& words, const Session& session,
   if (words.empty()) throw CommandFailed("too few arguments for keyword:wait_job");
   const NamedJobs named = jobs_said(words, "Invalid job id specified");
   for (;;) {
-    const std::vector<Job> jobs = found_jobs(engine, named.ours, true);
+    const std::vector<Job> jobs = found_jobs(engine, named.ours);
     if (jobs.empty()) throw CommandFailed("Invalid job id specified");
     if (has_ended(jobs.front().state))
       throw CommandFailed("scontrol: Job " + words.front() + " no longer running");

@@ -164,23 +164,7 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackForAPilotThatHasSomethingToDoAndRoom) {
   expect({"welcome B0", "recall 20 from A0"});
 }
 
-TEST_F(FillingTest, WhatWaitsIsCalledBackAsSoonAsThatMayBeAskedAgain) {
-  given_pilot();
-  given_second_pilot();
-  disconnects("B0");
-  tasks_take(10ms, "3");
-  submit(New().array(1, 44));
-  registers("B0");
-  disconnects("B0");
-  gives_back("4.44");
-  forget_what_was_asked();
-  registers("B0");
-  expect({"welcome B0"});
-  after(250ms);
-  expect({"recall 20 from A0"});
-}
-
-TEST_F(FillingTest, WhatComesBackAndGoesThereAgainIsCalledBackEverLessOften) {
+TEST_F(FillingTest, WhatWaitsIsCalledBackAsSoonAsThatMayBeAskedAgainAndInVainEverLessOften) {
   given_pilot();
   given_second_pilot();
   disconnects("B0");
